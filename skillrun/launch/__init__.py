@@ -1,0 +1,1 @@
+"""The launcher client: capture, deadline, tree kill, Result."""

@@ -1,0 +1,1 @@
+"""Capabilities and their algebra: request, ceiling and layers, resolve, intersect, trust."""

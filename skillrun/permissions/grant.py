@@ -1,0 +1,115 @@
+"""Grant: what a run may touch, and every cut that led to it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skillrun.permissions.capabilities import Capabilities
+    from skillrun.problem import At, Problem
+
+Value: TypeAlias = str | int | float | bool | None
+
+
+class Capability(enum.Enum):
+    """The names of what can be asked for, as they are written in SKILL.md and in the JSON shapes."""
+
+    FS_READ = "fs_read"
+    FS_WRITE = "fs_write"
+    NETWORK = "network"
+    TIMEOUT = "timeout"
+    TRUST = "trust"
+    ENV = "env"
+    LIMITS = "limits"
+
+
+class Requirement(enum.Enum):
+    """The least enforcement a run may have (DESIGN 8)."""
+
+    NONE = "none"
+    CONFINED = "confined"
+    FULL = "full"
+
+
+class Unconfined(enum.Enum):
+    """Why a run is not confined at all; never a backend's shortcoming, always somebody's decision."""
+
+    DISABLED = "sandbox.enabled is false"
+    TRUSTED = "trust: core, listed under `trusted` with this digest"
+
+
+class Cwd(enum.Enum):
+    """The folder a script starts in."""
+
+    WORKSPACE = "workspace"
+    SKILL = "skill"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that was granted, and where it was asked for."""
+
+    capability: Capability
+    value: Value
+    at: At
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A request that was broader than the limit: what was asked, what is left of it."""
+
+    capability: Capability
+    asked: Value
+    given: tuple[Value, ...]
+    asked_at: At
+    limit_at: At
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request of which nothing is left, with the reason in words."""
+
+    capability: Capability
+    asked: Value
+    reason: str
+    asked_at: At
+    limit_at: At
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A physical path under a granted root that is neither readable nor writable.
+
+    It need not exist; what does not exist can't be read, and may not be made either.
+    """
+
+    path: Path
+    reason: str
+    at: At
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Request ∩ ceiling over resolved paths, with every cut explained.
+
+    `capabilities` holds physical paths only. `missing` are write paths that did not exist when they
+    were resolved, each with whether it is to be made as a folder; all lie inside the ceiling.
+    `denied` is subtracted after the intersection. `warnings` are problems of the request or the
+    ceiling that belong in every Result.
+    """
+
+    capabilities: Capabilities
+    granted: tuple[Item, ...] = ()
+    narrowed: tuple[Narrowed, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    denied: tuple[Denied, ...] = ()
+    missing: tuple[tuple[Path, bool], ...] = ()
+    require: Requirement = Requirement.CONFINED
+    unconfined: Unconfined | None = None
+    cwd: Cwd = Cwd.WORKSPACE
+    approval: bool = False
+    warnings: tuple[Problem, ...] = ()

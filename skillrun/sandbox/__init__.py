@@ -1,0 +1,1 @@
+"""Policy, guarantees and backends: policy to plan, pure."""

@@ -1,0 +1,1 @@
+"""The Linux backend: policy to launch plan."""
