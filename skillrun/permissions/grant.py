@@ -51,11 +51,17 @@ class Cwd(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that was granted, and where it was asked for."""
+    """One thing that was granted, and where it was asked for.
+
+    `asked` is how it was written (a path's own spelling) and `limit_at` the line of the ceiling that
+    covers it; both are None when nobody asked and the value is the ceiling's own.
+    """
 
     capability: Capability
     value: Value
     at: At
+    asked: Value = None
+    limit_at: At | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,8 @@ class Grant:
     `capabilities` holds physical paths only. `missing` are write paths that did not exist when they
     were resolved, each with whether it is to be made as a folder; all lie inside the ceiling.
     `denied` is subtracted after the intersection. `warnings` are problems of the request or the
-    ceiling that belong in every Result.
+    ceiling that belong in every Result. `links` are the link nodes that granted paths were spelled through:
+    a script that opens them by that spelling needs the nodes to be there.
     """
 
     capabilities: Capabilities
@@ -113,3 +120,19 @@ class Grant:
     cwd: Cwd = Cwd.WORKSPACE
     approval: bool = False
     warnings: tuple[Problem, ...] = ()
+    links: tuple[Path, ...] = ()
+
+    def allows_read(self, path: Path) -> bool:
+        """Whether a physical path may be read: inside a root, and not denied."""
+        return self.capabilities.allows_read(path) and self.denial(path) is None
+
+    def allows_write(self, path: Path) -> bool:
+        """Whether a physical path may be written: inside a root, and not denied."""
+        return self.capabilities.allows_write(path) and self.denial(path) is None
+
+    def denial(self, path: Path) -> Denied | None:
+        """Return what denies a physical path, or None."""
+        text = str(path)
+        return next(
+            (d for d in self.denied if text == (own := str(d.path)) or text.startswith(own + "/")), None
+        )

@@ -1,0 +1,170 @@
+"""From the fork to the exec: the steps that confine one script, in the order that works.
+
+Every step has a name, and a failure is reported as that name and an errno over a pipe that the exec
+closes. Nothing is executed unless every step of the plan succeeded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+
+from . import calls, landlock
+
+try:
+    from _sha2 import sha256  # type: ignore[import-not-found] # no stub; hashlib would load OpenSSL
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found] # before Python 3.12
+    except ImportError:
+        from hashlib import sha256
+
+TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+EVENTS_FD = 3
+_CHUNK = 1 << 16
+
+
+def prepare() -> None:
+    """Take the steps of a confined run that need no plan, so that they can be taken ahead of it.
+
+    Capabilities go first, while the bounding set can still be dropped; what follows needs none.
+    """
+    os.setsid()
+    reset_signals()
+    calls.drop_capabilities(calls.last_capability())
+    calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)
+
+
+def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: landlock.Base | None) -> None:
+    """Turn this process into the script; never returns.
+
+    `descriptors` are stdin, stdout, stderr and, when asked for, events; `report` is the pipe for a
+    failure; `base` is a rule set made ahead, if there is one.
+    """
+    stage = "descriptors"
+    try:
+        for name, step in steps(plan, descriptors=descriptors, base=base):
+            stage = name
+            step()
+        stage = "close"
+        first = len(descriptors)
+        os.dup2(report, first, inheritable=False)
+        report = first
+        calls.close_from(first + 1)
+        stage = "exec"
+        os.execve(plan["argv"][0], plan["argv"], plan["env"])  # noqa: S606 - starting it is the purpose
+    except BaseException as problem:  # noqa: BLE001 - whatever it is, the other end must hear of it
+        fail(report, stage, problem)
+    os._exit(127)
+
+
+def steps(
+    plan: dict[str, Any], *, descriptors: list[int], base: landlock.Base | None
+) -> list[tuple[str, Callable[[], object]]]:
+    """List the named steps of a plan between `prepare` and the last close.
+
+    The order matters: the folder is entered before Landlock may forbid it, and the filter is last
+    because it forbids what the others do.
+    """
+    ordered: list[tuple[str, Callable[[], object]]] = [
+        ("descriptors", lambda: take(descriptors)),
+        ("cwd", lambda: enter(plan["cwd"])),
+        ("limits", lambda: limit(plan["rlimits"])),
+    ]
+    confinement = plan["confinement"]
+    if confinement is not None:
+        ordered.append(("landlock", lambda: landlock.restrict(confinement["landlock"], base)))
+    ordered.append(("identity", lambda: check_identity(plan["identity"])))
+    if confinement is not None:
+        program = bytes.fromhex(confinement["filter"])
+        ordered.append(("seccomp", lambda: calls.install_filter(program)))
+    return ordered
+
+
+def follow_to_death(launcher: int) -> None:
+    """Die with the launcher, also when it died before this was asked for."""
+    calls.prctl(calls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    # getppid proves nothing (another process may have inherited us); a pidfd is readable once its
+    # process is dead, and closes the moment between the clone and the prctl.
+    waiter = select.poll()
+    waiter.register(launcher, select.POLLIN)
+    if waiter.poll(0):
+        os._exit(1)
+
+
+def take(descriptors: list[int]) -> None:
+    """Make the run's pipes descriptors 0, 1, 2 (and 3)."""
+    # The numbers received are all above 3: the launcher keeps its own low ones busy.
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number, inheritable=True)
+
+
+def enter(cwd: list[Any]) -> None:
+    """Change to a folder, after checking that it is the one that was planned."""
+    path, device, inode = cwd
+    descriptor = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    found = os.fstat(descriptor)
+    if (found.st_dev, found.st_ino) != (device, inode):
+        raise landlock.ChangedError(f"{path} was replaced after the run was planned")
+    os.fchdir(descriptor)
+    os.close(descriptor)
+
+
+def limit(rlimits: list[list[int]]) -> None:
+    """Set resource limits, hard and soft alike, so that the script can't raise them."""
+    for number, value in rlimits:
+        _, hard = resource.getrlimit(number)
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(number, (bound, bound))
+
+
+def reset_signals() -> None:
+    """Undo what Python and the launcher changed: an ignored signal stays ignored over an exec."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def check_identity(files: list[list[Any]]) -> None:
+    """Check that the files about to be started are the ones that were planned.
+
+    Each is [path, device, inode, sha256 or None]. An interpreter is compared by inode only: it is
+    large, and whoever can write it needs no script.
+    """
+    for path, device, inode, digest in files:
+        access = os.O_PATH if digest is None else os.O_RDONLY | os.O_NONBLOCK
+        descriptor = os.open(path, access | os.O_CLOEXEC)
+        try:
+            found = os.fstat(descriptor)
+            if (found.st_dev, found.st_ino) != (device, inode):
+                raise landlock.ChangedError(f"{path} was replaced after the run was planned")
+            if digest is not None and _digest(descriptor) != digest:
+                raise landlock.ChangedError(f"{path} was changed after the run was planned")
+        finally:
+            os.close(descriptor)
+
+
+def _digest(descriptor: int) -> str:
+    """Return the hexadecimal sha256 of what is left to read."""
+    state = sha256()
+    while chunk := os.read(descriptor, _CHUNK):
+        state.update(chunk)
+    return str(state.hexdigest())
+
+
+def fail(report: int, stage: str, problem: BaseException) -> None:
+    """Write a failure to the report pipe: the stage, the errno if there is one, and the words."""
+    message = {"stage": stage, "errno": getattr(problem, "errno", None), "message": str(problem)[:500]}
+    if isinstance(problem, landlock.ChangedError):
+        message["changed"] = True
+    try:
+        os.write(report, json.dumps(message).encode())
+    except OSError:
+        pass

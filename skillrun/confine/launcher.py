@@ -1,0 +1,257 @@
+"""The launcher: one thread that starts runs, watches clocks, and reports only what it has proof of."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import time
+
+from . import calls
+from .run import Run
+from .spare import Spare
+
+TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
+if TYPE_CHECKING:
+    from typing import Any
+
+_LEAST, _MOST = 5, 8  # descriptors in a request: control, plan, three pipes; and events
+
+
+class Launcher:
+    """Serves one owner over a socket, until the owner, the warden or the socket is gone."""
+
+    def __init__(self, connection: int, *, owner: int, warden: int, version: int) -> None:
+        """Take the connection and say hello with what this kernel offers."""
+        calls.prctl(calls.PR_SET_CHILD_SUBREAPER, 1)
+        self._socket = socket.socket(fileno=connection)
+        self._own_death = os.pidfd_open(os.getpid())
+        self._deaths = {owner, warden}
+        self._wake, woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._spare: Spare | None = None
+        self._base: dict[str, Any] | None = None
+        self._runs: dict[int, Run] = {}  # by the descriptor of the control socket
+        self._poll = select.poll()
+        for descriptor in (self._socket.fileno(), owner, warden, self._wake):
+            self._poll.register(descriptor, select.POLLIN)
+        # Runs are forked from here: what is never collected is never written, and stays shared.
+        gc.freeze()
+        hello = {
+            "event": "hello",
+            "version": version,
+            "pid": os.getpid(),
+            "machine": calls.MACHINE,
+            "landlock": calls.landlock_abi(),
+            "seccomp": calls.seccomp_usable(),
+        }
+        self._socket.send(json.dumps(hello).encode())
+
+    def serve(self) -> None:
+        """Serve until somebody we depend on is gone, then end every run."""
+        self._restock()
+        try:
+            while self._step():
+                pass
+        finally:
+            if self._spare is not None:
+                self._spare.drop()
+            self._end_all()
+
+    def _step(self) -> bool:
+        """Wait for one thing to happen and deal with it; return whether to go on."""
+        for descriptor, _ in self._poll.poll(self._patience()):
+            if descriptor in self._deaths:
+                return False
+            if descriptor == self._socket.fileno():
+                if not self._accept():
+                    return False
+            elif descriptor == self._wake:
+                self._sweep()
+            elif descriptor in self._runs:
+                self._hear_owner(self._runs[descriptor])
+            else:
+                self._hear_child(descriptor)
+        now = time.monotonic()
+        for run in list(self._runs.values()):
+            run.tick(now)
+            self._settle(run)
+        self._restock()
+        return True
+
+    def _patience(self) -> int | None:
+        """Return the milliseconds until the next clock runs out, None when there is none."""
+        if not self._runs:
+            return None
+        wake = min(run.next_wake() for run in self._runs.values())
+        return max(0, int((wake - time.monotonic()) * 1000) + 1)
+
+    def _accept(self) -> bool:
+        """Receive one request: descriptors of the control socket, the plan and the run's pipes."""
+        words, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 17, _MOST, socket.MSG_CMSG_CLOEXEC)
+        if not words:
+            return False
+        if len(descriptors) < _LEAST:
+            # The descriptor limit cut them off. Closing the control socket tells the owner.
+            for descriptor in descriptors:
+                os.close(descriptor)
+            return True
+        control, *rest = descriptors
+        channel = socket.socket(fileno=control)
+        try:
+            run = self._start(json.loads(words), channel, rest)
+        except (OSError, ValueError, LookupError, TypeError) as problem:
+            refusal = {"stage": "plan", "errno": getattr(problem, "errno", None), "message": repr(problem)}
+            self._send(channel, {"event": "failed", **refusal})
+            channel.close()
+            return True
+        finally:
+            for descriptor in rest:
+                os.close(descriptor)
+        self._runs[control] = run
+        self._poll.register(control, select.POLLIN)
+        self._poll.register(run.report, select.POLLIN)
+        self._send(channel, {"event": "started", "pid": run.pid})
+        return True
+
+    def _start(self, terms: dict[str, Any], channel: socket.socket, descriptors: list[int]) -> Run:
+        """Start a run, with the spare if it lives, else with a new one."""
+        run = Run(terms, control=channel)
+        try:
+            if run.mode == "tree":
+                run.start(None, launcher=self._own_death, descriptors=descriptors)
+                return run
+            self._base = terms.get("landlock")
+            spare, self._spare = self._spare, None
+            if spare is not None:
+                try:
+                    run.start(spare, launcher=self._own_death, descriptors=descriptors)
+                except OSError:
+                    spare.drop()  # it is dead; the sweep reaps it
+                else:
+                    return run
+            run.start(self._new_spare(), launcher=self._own_death, descriptors=descriptors)
+        except BaseException:
+            run.give_up()
+            raise
+        return run
+
+    def _new_spare(self) -> Spare:
+        """Fork a leader for a run to come."""
+        return Spare(launcher=self._own_death, base=self._base)
+
+    def _restock(self) -> None:
+        """Have a spare ready for the next run; without one that run forks its own."""
+        if self._spare is None:
+            try:
+                self._spare = self._new_spare()
+            except OSError:
+                self._spare = None
+
+    def _hear_owner(self, run: Run) -> None:
+        """Cancel at a message on the control socket; at its end nobody waits any more, so end the run at once."""
+        try:
+            words = run.control.recv(64)
+        except OSError:
+            words = b""
+        if words:
+            run.end("cancelled")
+        else:
+            self._poll.unregister(run.control.fileno())
+            run.end("cancelled", now=True)
+
+    def _hear_child(self, report: int) -> None:
+        """Read what the child says before its exec, or what a supervisor says after the end."""
+        run = next((run for run in self._runs.values() if run.report == report), None)
+        if run is None or not run.heard():
+            self._poll.unregister(report)
+
+    def _sweep(self) -> None:
+        """Look at every dead child. Leaders are handled by their runs, orphans are reaped and counted."""
+        try:
+            os.read(self._wake, 4096)
+        except BlockingIOError:
+            pass
+        leaders = {run.pid: run for run in self._runs.values() if not run.reaped}
+        while True:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if found is None:
+                return
+            leader = leaders.get(found.si_pid)
+            if leader is not None:
+                leader.leader_exited()
+                continue
+            run = self._run_of(found.si_pid)
+            os.waitpid(found.si_pid, 0)
+            if self._spare is not None and found.si_pid == self._spare.pid:
+                self._spare.drop()
+                self._spare = None
+            if run is not None and run.reaped:
+                run.count(found)
+
+    def _run_of(self, pid: int) -> Run | None:
+        """Return the run whose process group a dead, unreaped process is in."""
+        group = os.getpgid(pid)
+        return next((run for run in self._runs.values() if run.pid == group), None)
+
+    def _settle(self, run: Run) -> None:
+        """Report a run once there is proof that nothing of it is left."""
+        if not run.over():
+            if run.reaped:
+                self._bury_strays()
+            return
+        while run.heard():
+            pass
+        self._send(run.control, run.result())
+        control = run.control.fileno()
+        for descriptor in (control, run.report):
+            try:
+                self._poll.unregister(descriptor)
+            except KeyError:
+                pass
+        del self._runs[control]
+        run.control.close()
+        os.close(run.report)
+        if run.mode == "tree":
+            self._bury_strays()
+
+    def _bury_strays(self) -> None:
+        """Kill children that no living run accounts for: what a dead supervisor left behind."""
+        known = {run.pid for run in self._runs.values()}
+        if self._spare is not None:
+            known.add(self._spare.pid)
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
+            children = [int(word) for word in file.read().split()]
+        for pid in children:
+            try:
+                if pid not in known and os.getpgid(pid) not in known:
+                    os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue
+
+    @staticmethod
+    def _send(control: socket.socket, message: dict[str, Any]) -> None:
+        """Send a message to the owner, who may be gone."""
+        try:
+            control.send(json.dumps(message).encode())
+        except OSError:
+            pass
+
+    def _end_all(self) -> None:
+        """Kill every run and wait until all of them are gone. The warden does the same if we can't."""
+        for run in self._runs.values():
+            run.end("cancelled", now=True)
+        while self._runs:
+            self._poll.poll(10)
+            self._sweep()
+            now = time.monotonic()
+            for run in list(self._runs.values()):
+                run.tick(now)
+                self._settle(run)

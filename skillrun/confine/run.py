@@ -1,0 +1,184 @@
+"""One run as the launcher sees it: a leader process, its deadline, and the proof of its death."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import time
+
+from . import calls, supervise
+from .spare import Spare, read_plan
+
+TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
+if TYPE_CHECKING:
+    import socket
+    from typing import Any
+
+KILL_MARGIN = 3.0  # seconds a supervisor gets beyond the grace before it is killed itself
+
+
+class Run:
+    """A started run.
+
+    `mode` says what ends the tree: "group", a process group that seccomp keeps the script in, ended by
+    killpg, which the kernel makes atomic against fork; or "tree", a supervisor above the script.
+    """
+
+    def __init__(self, terms: dict[str, Any], *, control: socket.socket) -> None:
+        """Take the terms: how the tree is ended, and when."""
+        self.control = control
+        self.mode = terms["mode"]
+        self.grace = float(terms["grace"])
+        self.deadline = time.monotonic() + float(terms["timeout"])
+        self.hard: float | None = None
+        self.reason: str | None = None
+        self.killed = False
+        self.reaped = False
+        self.leftovers = 0
+        self.ended: dict[str, Any] = {}
+        self.failure: dict[str, Any] | None = None
+        self.started = False
+        self.pid = 0
+        self.report, self._reporting = os.pipe2(os.O_CLOEXEC)
+
+    def start(self, spare: Spare | None, *, launcher: int, descriptors: list[int]) -> None:
+        """Start the leader: a spare is given the plan, a supervisor is forked with it.
+
+        `descriptors` are the plan and the run's pipes; they stay the caller's to close. Raises OSError
+        when the spare is dead or nothing can be forked.
+        """
+        try:
+            if spare is not None:
+                spare.give([self._reporting, *descriptors])
+                self.pid = spare.pid
+                return
+            plan_file, *pipes = descriptors
+            self.pid = calls.clone(signal.SIGCHLD)
+            if self.pid == 0:
+                signal.set_wakeup_fd(-1)
+                plan = read_plan(os.dup(plan_file))
+                supervise.supervise(
+                    plan, descriptors=pipes, report=self._reporting, launcher=launcher, grace=self.grace
+                )
+        finally:
+            if self.pid:
+                os.close(self._reporting)
+
+    def give_up(self) -> None:
+        """Close what an unstarted run holds."""
+        os.close(self.report)
+        os.close(self._reporting)
+
+    def heard(self) -> bool:
+        """Read the report pipe; return whether there may be more."""
+        words = os.read(self.report, 65536)
+        for line in words.splitlines():
+            message = json.loads(line)
+            if "stage" in message:
+                self.failure = message
+            elif "status" in message:
+                self.ended = message
+            else:
+                self.started = True
+        if not words and self.failure is None:
+            self.started = True  # the exec closed the pipe
+        return bool(words)
+
+    def end(self, reason: str, *, now: bool = False) -> None:
+        """Ask the tree to end, and set the time when it is ended without asking."""
+        if self.reason is None:
+            self.reason = reason
+        if self.hard is None and not now:
+            self.hard = time.monotonic() + self.grace
+            self._signal(signal.SIGTERM)
+            if self.mode == "group":
+                self._signal(signal.SIGCONT)  # a stopped process handles SIGTERM only once continued
+        elif now:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the tree without asking."""
+        if self.mode == "tree":
+            if self.killed:
+                self._signal(signal.SIGKILL)
+            else:
+                self._signal(signal.SIGINT)
+            self.hard = time.monotonic() + KILL_MARGIN
+        else:
+            self._signal(signal.SIGKILL)
+            self.hard = time.monotonic() + KILL_MARGIN
+        self.killed = True
+
+    def _signal(self, number: int) -> None:
+        """Signal the group or the supervisor. The leader is not reaped yet, so the number is still its own."""
+        if self.reaped:
+            return
+        try:
+            if self.mode == "group":
+                os.killpg(self.pid, number)
+            else:
+                os.kill(self.pid, number)
+        except OSError as problem:
+            # ESRCH: the child has not come to its setsid yet; there is nobody but the leader then.
+            if problem.errno == errno.ESRCH and self.mode == "group":
+                supervise._send(self.pid, number)  # noqa: SLF001 - one room
+
+    def leader_exited(self) -> None:
+        """Reap the leader after everything else of its group was killed.
+
+        The order is the point: while the leader is a zombie its process id can't be used again, so
+        killpg can't hit a stranger, even after a normal exit.
+        """
+        if self.mode == "group":
+            self._signal(signal.SIGKILL)
+        _, status, usage = os.wait4(self.pid, 0)
+        self.reaped = True
+        if self.mode == "group" or "status" not in self.ended:
+            own = {"status": status, "cpu": usage.ru_utime + usage.ru_stime, "rss": usage.ru_maxrss}
+            self.ended = {**own, **self.ended}
+
+    def over(self) -> bool:
+        """Tell whether nothing of this run is left: the kernel has no child of this group for us.
+
+        Every orphan of the run is our child (we are the nearest subreaper), and it can't leave the
+        group, so ECHILD is a proof and the end of the pipes is not.
+        """
+        if not self.reaped:
+            return False
+        if self.mode == "tree":
+            return True
+        try:
+            while True:
+                found = os.waitid(os.P_PGID, self.pid, os.WEXITED | os.WNOHANG)
+                if found is None:
+                    return False
+                self.count(found)
+        except ChildProcessError:
+            return True
+
+    def count(self, found: os.waitid_result) -> None:
+        """Count a reaped member as a leftover when it was our SIGKILL that ended it."""
+        if found.si_code == os.CLD_KILLED and found.si_status == signal.SIGKILL:
+            self.leftovers += 1
+
+    def next_wake(self) -> float:
+        """Return the monotonic time of the next thing to do by the clock."""
+        return self.deadline if self.hard is None else self.hard
+
+    def tick(self, now: float) -> None:
+        """Do what the clock asks for."""
+        if self.hard is None:
+            if now >= self.deadline:
+                self.end("timed_out")
+        elif now >= self.hard:
+            self.kill()
+
+    def result(self) -> dict[str, Any]:
+        """Describe the end of the run for the owner."""
+        leftovers = self.leftovers + self.ended.get("leftovers", 0)
+        if self.failure is not None and not self.started:
+            return {"event": "failed", **self.failure}
+        facts = {name: self.ended.get(name) for name in ("status", "cpu", "rss")}
+        return {"event": "ended", "reason": self.reason, "leftovers": leftovers, **facts}

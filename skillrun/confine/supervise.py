@@ -1,0 +1,157 @@
+"""A parent above an unconfined script, so that its whole tree can be found and ended.
+
+Without a process-id namespace or a locked process group a script can leave any group it was put in.
+It can't leave this: the supervisor is a child subreaper (prctl(2)), so every orphan below it becomes
+its child. Ending the tree is a loop until no child is left, which a script that forks fast enough can
+draw out; the guarantee `processes` is therefore `partial` at this level, and says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+
+from . import calls, child
+
+TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
+if TYPE_CHECKING:
+    from typing import Any
+
+_PAUSE = 0.002  # seconds between two looks at a dying tree
+
+
+def supervise(
+    plan: dict[str, Any], *, descriptors: list[int], report: int, launcher: int, grace: float
+) -> None:
+    """Start the script below this process, end its tree, and report its wait status; never returns.
+
+    SIGTERM asks for the tree to be ended with `grace` seconds of time, SIGINT at once.
+    """
+    try:
+        child.follow_to_death(launcher)
+        calls.prctl(calls.PR_SET_CHILD_SUBREAPER, 1)
+        os.setsid()
+        wake, woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        own = os.pidfd_open(os.getpid())
+        started, starting = os.pipe2(os.O_CLOEXEC)
+        leader = calls.clone(signal.SIGCHLD)
+        if leader == 0:
+            signal.set_wakeup_fd(-1)
+            child.follow_to_death(own)
+            os.setsid()
+            child.reset_signals()
+            child.become(plan, descriptors=descriptors, report=starting, base=None)
+        os.close(starting)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        failure = os.read(started, 4096)  # end of file: the exec succeeded
+        if failure:
+            os.write(report, failure)
+            os._exit(0)
+        os.write(report, b"{}\n")
+        status, usage = _wait(leader, wake, grace)
+        leftovers = end_tree(0)
+        ended = {"status": status, "leftovers": leftovers, "cpu": usage.ru_utime + usage.ru_stime}
+        os.write(report, json.dumps({**ended, "rss": usage.ru_maxrss}).encode())
+        os._exit(0)
+    except BaseException as problem:  # noqa: BLE001 - whatever it is, the other end must hear of it
+        child.fail(report, "supervisor", problem)
+    os._exit(127)
+
+
+def _wait(leader: int, wake: int, grace: float) -> tuple[int, Any]:
+    """Wait for the leader, reaping orphans, and end the tree when a signal asks for it."""
+    ready = select.poll()
+    ready.register(wake, select.POLLIN)
+    hard: float | None = None
+    while True:
+        while True:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+            if pid == leader:
+                return status, usage
+            if pid == 0:
+                break
+        left = None if hard is None else max(0, hard - time.monotonic())
+        ready.poll(None if left is None else int(left * 1000) + 1)
+        signals = _drain(wake)
+        if signal.SIGTERM in signals and hard is None:
+            hard = time.monotonic() + grace
+            signal_tree(signal.SIGTERM)
+            signal_tree(signal.SIGCONT)
+        if signal.SIGINT in signals or (hard is not None and time.monotonic() >= hard):
+            signal_tree(signal.SIGKILL)
+            hard = time.monotonic() + _PAUSE
+
+
+def _drain(wake: int) -> bytes:
+    """Return the numbers of the signals that came since the last look."""
+    try:
+        return os.read(wake, 4096)
+    except BlockingIOError:
+        return b""
+
+
+def end_tree(spare: int) -> int:
+    """Kill every process below this one, but not `spare`, until none is left; return how many there were."""
+    killed: set[int] = set()
+    while True:
+        below = [pid for pid in descendants(os.getpid()) if pid != spare]
+        for pid in below:
+            _send(pid, signal.SIGKILL)
+        killed.update(below)
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                if pid == spare:
+                    return len(killed)
+                if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
+                    killed.discard(pid)  # it had ended by itself and only waited to be reaped
+        except ChildProcessError:
+            return len(killed)
+        time.sleep(_PAUSE)
+
+
+def signal_tree(number: int) -> None:
+    """Send a signal to every process below this one."""
+    for pid in descendants(os.getpid()):
+        _send(pid, number)
+
+
+def descendants(pid: int) -> list[int]:
+    """List the processes below one, parents first, from /proc/PID/task/TID/children.
+
+    A process that forks while this is read can be missed; callers loop until nothing is left.
+    """
+    found = []
+    pending = [pid]
+    while pending:
+        current = pending.pop()
+        try:
+            threads = os.listdir(f"/proc/{current}/task")
+        except OSError:
+            continue
+        for thread in threads:
+            try:
+                with open(f"/proc/{current}/task/{thread}/children", "rb") as file:
+                    children = [int(word) for word in file.read().split()]
+            except OSError:
+                continue
+            found += children
+            pending += children
+    return found
+
+
+def _send(pid: int, number: int) -> None:
+    """Send a signal to a process that may be gone."""
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass

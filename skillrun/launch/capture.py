@@ -1,0 +1,142 @@
+"""Capture: everything a script prints is drained and counted, and a bounded part of it is kept."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import deque
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """One stream after a run: the text kept, how many bytes came, and whether some were dropped."""
+
+    text: str
+    bytes: int
+    truncated: bool
+
+
+class Sink(Protocol):
+    """Where the bytes of one stream go."""
+
+    def ready(self) -> int | None:
+        """Return a descriptor that must be writable before more is read, None when there is none."""
+
+    def room(self) -> int:
+        """Return how many bytes may be given at once."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take bytes. Raises OSError when they can't be taken any more."""
+
+    def captured(self) -> Captured:
+        """Describe what came."""
+
+
+_CHUNK = 1 << 16  # bytes: what a pipe holds by default
+
+
+class Keep:
+    """Keeps the first and the last half of `limit` bytes; memory stays bounded whatever comes."""
+
+    def __init__(self, limit: int) -> None:
+        self._head_limit = limit - limit // 2
+        self._tail_limit = limit // 2
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self._seen = 0
+
+    def ready(self) -> int | None:
+        """Return None: memory is always ready."""
+        return None
+
+    def room(self) -> int:
+        """Return the size of a pipe."""
+        return _CHUNK
+
+    def feed(self, chunk: bytes) -> None:
+        """Keep what fits into the first half, then the latest of the rest."""
+        self._seen += len(chunk)
+        space = self._head_limit - len(self._head)
+        if space > 0:
+            self._head += chunk[:space]
+            chunk = chunk[space:]
+        if not chunk:
+            return
+        if len(chunk) >= self._tail_limit:
+            self._tail.clear()
+            chunk = chunk[len(chunk) - self._tail_limit :]
+            self._tail_size = 0
+        self._tail.append(chunk)
+        self._tail_size += len(chunk)
+        while self._tail and self._tail_size - len(self._tail[0]) >= self._tail_limit:
+            self._tail_size -= len(self._tail.popleft())
+
+    def captured(self) -> Captured:
+        """Join both halves as text, with one line between them that says how much is missing.
+
+        Cuts are made between characters. What is not UTF-8 becomes replacement marks, so a result can
+        always be written as JSON.
+        """
+        tail = b"".join(self._tail)[-self._tail_limit :] if self._tail_limit else b""
+        dropped = self._seen - len(self._head) - len(tail)
+        if not dropped:
+            return Captured(
+                (bytes(self._head) + tail).decode("utf-8", "replace"), self._seen, truncated=False
+            )
+        head = _without_partial_end(bytes(self._head))
+        tail = _without_partial_start(tail)
+        dropped = self._seen - len(head) - len(tail)
+        middle = f"\n[… {dropped} bytes left out …]\n"
+        text = head.decode("utf-8", "replace") + middle + tail.decode("utf-8", "replace")
+        return Captured(text, self._seen, truncated=True)
+
+
+class PassOn:
+    """Passes bytes on to a descriptor as they come, no faster than it takes them, and keeps nothing."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._seen = 0
+        # A pipe that polls writable takes this much without blocking (POSIX PIPE_BUF); a file takes any.
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        self._room = _CHUNK if regular else 4096
+
+    def ready(self) -> int | None:
+        """Return the descriptor: nothing is read that can't be passed on."""
+        return self._descriptor
+
+    def room(self) -> int:
+        """Return what a writable descriptor takes without blocking."""
+        return self._room
+
+    def feed(self, chunk: bytes) -> None:
+        """Write all of it."""
+        self._seen += len(chunk)
+        while chunk:
+            chunk = chunk[os.write(self._descriptor, chunk) :]
+
+    def captured(self) -> Captured:
+        """Describe what came: nothing is kept, and nothing was dropped."""
+        return Captured("", self._seen, truncated=False)
+
+
+def _without_partial_end(data: bytes) -> bytes:
+    """Drop the beginning of a UTF-8 character that a cut left at the end."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte & 0xC0 == 0x80:  # a continuation byte: look further back
+            continue
+        length = 2 if byte >> 5 == 0b110 else 3 if byte >> 4 == 0b1110 else 4 if byte >> 3 == 0b11110 else 1
+        return data[:-back] if length > back else data
+    return data
+
+
+def _without_partial_start(data: bytes) -> bytes:
+    """Drop the rest of a UTF-8 character that a cut left at the start."""
+    skip = 0
+    while skip < min(3, len(data)) and data[skip] & 0xC0 == 0x80:
+        skip += 1
+    return data[skip:]

@@ -1,0 +1,202 @@
+"""The owner's end of the launcher: started once, asked for each run, replaced when it dies."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillrun import resources
+from skillrun.errors import SkillrunError
+from skillrun.problem import error
+from skillrun.launch.system import present
+from skillrun.resources import PACKAGE
+from skillrun.sandbox.backend import Probe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+VERSION = 1  # of the messages; both ends must name the same
+_HELLO_TIMEOUT = 20.0  # seconds; a start takes about 0.02
+_FAREWELL = 10.0  # seconds the warden gets to bury what is left
+
+
+class LauncherError(SkillrunError):
+    """The launcher could not be started or does not answer."""
+
+
+class Launcher:
+    """One warden and one launcher for one process. Thread-safe; a forked child gets its own.
+
+    `temporary` is where the folder of all scratch folders is made; it is removed by whichever of
+    owner, launcher and warden lives longest.
+    """
+
+    def __init__(self, *, temporary: Path) -> None:
+        self._temporary = temporary
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._socket: socket.socket | None = None
+        self._warden: subprocess.Popen[bytes] | None = None
+        self._hello: Mapping[str, Any] = {}
+        self._system: frozenset[str] = frozenset()
+        self.scratch_root = Path()
+
+    def start(self) -> Probe:
+        """Start the launcher if there is none, and return what it says of this host."""
+        with self._lock:
+            if self._socket is None or self._owner != os.getpid():
+                self._start()
+            return Probe(
+                platform=sys.platform,
+                machine=self._hello["machine"],
+                landlock=self._hello["landlock"],
+                seccomp=self._hello["seccomp"],
+                system=self._system,
+            )
+
+    def _start(self) -> None:
+        """Start the warden with an empty environment, isolated from the caller's Python settings."""
+        self._forget()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.scratch_root = Path(tempfile.mkdtemp(prefix="skillrun-", dir=self._temporary)).resolve()
+        arguments = [str(theirs.fileno()), str(os.getpid()), str(self.scratch_root), str(VERSION)]
+        command = [sys.executable, "-I", "-S", str(PACKAGE / "confine"), *arguments]
+        try:
+            self._warden = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env={},
+                cwd="/",
+                start_new_session=True,  # Ctrl-C in the terminal is for the owner, who then ends the runs
+            )
+        except OSError as problem:
+            ours.close()
+            raise LauncherError(
+                error("launcher-start", f"the launcher could not be started: {problem}")
+            ) from problem
+        finally:
+            theirs.close()
+        self._socket = ours
+        self._owner = os.getpid()
+        ours.settimeout(_HELLO_TIMEOUT)
+        try:
+            words = ours.recv(65536)
+        except OSError:
+            words = b""
+        ours.settimeout(None)
+        if not words:
+            self._close()
+            raise LauncherError(
+                error(
+                    "launcher-start",
+                    f"the launcher ended before it said hello (`{sys.executable} -I -S {PACKAGE / 'confine'}`)",
+                    help="check that this Python runs with `-I -S`",
+                )
+            )
+        self._hello = json.loads(words)
+        self._system = present(resources.table("linux/system"))
+        if self._hello["version"] != VERSION:
+            self._close()
+            raise LauncherError(error("launcher-version", "the launcher is of another version of skillrun"))
+
+    def request(self, wire: Mapping[str, Any], pipes: Sequence[int]) -> socket.socket:
+        """Send a plan with the script's ends of its pipes; return the control socket of the run.
+
+        The pipes are closed here. A launcher that died since the last run is replaced once; a plan is
+        never sent to two launchers after one of them took it.
+        """
+        plan = os.memfd_create("skillrun-plan", os.MFD_CLOEXEC)
+        try:
+            words = memoryview(json.dumps(wire).encode())
+            while words:
+                words = words[os.write(plan, words) :]
+            os.lseek(plan, 0, os.SEEK_SET)
+            return self._send(wire, [plan, *pipes])
+        finally:
+            for descriptor in (plan, *pipes):
+                os.close(descriptor)
+
+    def _send(self, wire: Mapping[str, Any], descriptors: Sequence[int]) -> socket.socket:
+        """Send descriptors with a new control socket, to a new launcher if the old one is gone."""
+        confinement = wire["confinement"]
+        base = confinement and {name: confinement["landlock"][name] for name in ("masks", "system")}
+        terms = json.dumps(
+            {"mode": wire["mode"], "timeout": wire["timeout"], "grace": wire["grace"], "landlock": base}
+        ).encode()
+        for attempt in range(2):
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            try:
+                self.start()
+                assert self._socket is not None  # noqa: S101 - start() made it or raised
+                rights = array.array("i", [theirs.fileno(), *descriptors])
+                ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
+                self._socket.sendmsg([terms], ancillary, socket.MSG_NOSIGNAL)
+            except OSError as problem:
+                ours.close()
+                with self._lock:
+                    self._close()
+                if attempt:
+                    raise LauncherError(
+                        error("launcher-gone", f"the launcher does not take a run: {problem}")
+                    ) from problem
+            except BaseException:
+                ours.close()
+                raise
+            else:
+                return ours
+            finally:
+                theirs.close()
+        raise AssertionError  # pragma: no cover - the loop returns or raises
+
+    def replace(self) -> None:
+        """Give up a launcher that does not answer: kill it, let the warden clear up, start anew when needed."""
+        with self._lock:
+            if self._hello and self._owner == os.getpid() and self._warden is not None:
+                # Only while the warden lives is this process id certain to be the launcher's.
+                if self._warden.poll() is None:
+                    with contextlib.suppress(OSError):
+                        os.kill(int(self._hello["pid"]), 9)
+                self._close()
+
+    def close(self) -> None:
+        """End every run, wait until the warden has buried it, and remove what is left of scratch folders."""
+        with self._lock:
+            if self._owner == os.getpid():
+                self._close()
+            else:
+                self._forget()
+
+    def _close(self) -> None:
+        """Close the socket, which ends the launcher, and wait for the warden."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._warden is not None:
+            try:
+                self._warden.wait(_FAREWELL)
+            except subprocess.TimeoutExpired:
+                self._warden.kill()
+                self._warden.wait()
+            self._warden = None
+        self._hello = {}
+
+    def _forget(self) -> None:
+        """Let go of a launcher that belongs to the process we were forked from."""
+        if self._socket is not None and self._owner != os.getpid():
+            self._socket.close()
+            self._socket = None
+        if self._warden is not None and self._owner != os.getpid():
+            self._warden.returncode = 0  # not our child: Popen must neither wait for it nor complain
+            self._warden = None

@@ -1,0 +1,42 @@
+"""Project files: which skillrun.yaml files a workspace lies under, from the repository's root down."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from skillrun.permissions.source import others_can_write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+FILE_NAME: Final = "skillrun.yaml"
+
+
+def repository_root(workspace: Path) -> Path | None:
+    """Return the nearest folder at or above a physical workspace that holds `.git`, or None.
+
+    A folder that others can write, such as /tmp, is no repository's root: anybody could put a `.git`
+    and a skillrun.yaml there and so speak to every workspace below.
+    """
+    for folder in (workspace, *workspace.parents):
+        try:
+            git, own = os.lstat(folder / ".git"), os.lstat(folder)
+        except OSError:
+            continue
+        known = git.st_uid in {0, os.geteuid()} and own.st_uid in {0, os.geteuid()}
+        return folder if known and not others_can_write(own) else None
+    return None
+
+
+def project_files(workspace: Path, *, but: Iterable[Path] = ()) -> tuple[Path, ...]:
+    """Return the skillrun.yaml files that are there, the outermost first; a link counts as there and is judged when read.
+
+    `but` are files that somebody already speaks with, such as the one of `--ceiling`.
+    """
+    top = repository_root(workspace) or workspace
+    folders = [folder for folder in (workspace, *workspace.parents) if folder == top or top in folder.parents]
+    used = {path.resolve() for path in but}
+    files = [folder / FILE_NAME for folder in reversed(folders)]
+    return tuple(file for file in files if os.path.lexists(file) and (file.is_symlink() or file.resolve() not in used))

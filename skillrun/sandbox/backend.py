@@ -1,0 +1,59 @@
+"""The seam between a policy and whatever enforces it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillrun.problem import Problem
+    from skillrun.sandbox.guarantee import Guarantees
+    from skillrun.sandbox.landscape import Landscape
+    from skillrun.sandbox.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What this host can do, as the launcher found it. Data, so that tests can claim any kernel.
+
+    `system` are the paths of `profiles/linux/system.yaml` that exist and are not reached through another
+    of them, so that a plan names no more than it needs. `problems` say what is missing, each with its remedy, when a backend can't be used.
+    """
+
+    platform: str
+    machine: str
+    landlock: int = 0
+    seccomp: bool = False
+    system: frozenset[str] = frozenset()
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """What is started and how: `wire` is what `confine` reads, the rest is for the Result."""
+
+    backend: str
+    level: int | None
+    guarantees: Guarantees
+    wire: Mapping[str, Any]
+    warnings: tuple[Problem, ...] = ()
+
+
+class Backend(Protocol):
+    """Turns a policy into a plan. Every method is pure: the host speaks through the probe."""
+
+    name: str
+
+    def problems(self, probe: Probe) -> tuple[Problem, ...]:
+        """Say why this backend can't be used on this host; empty when it can."""
+
+    def guarantees(self, policy: Policy, probe: Probe) -> Guarantees:
+        """Answer for each promise, for this policy on this host."""
+
+    def render(self, policy: Policy, landscape: Landscape, probe: Probe) -> str:
+        """Write the policy in the backend's language, for people."""
+
+    def plan(self, policy: Policy, landscape: Landscape, probe: Probe) -> LaunchPlan:
+        """Make the plan. Raises ConfigError when the policy can't be expressed."""

@@ -1,0 +1,129 @@
+"""Complete a grant to a policy: add what the run needs by itself, and what it must never change."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillrun import resources
+from skillrun.permissions.grant import Cwd
+from skillrun.sandbox.environment import environment
+from skillrun.sandbox.policy import Access, Kept, PathRule, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillrun.permissions.grant import Grant
+    from skillrun.permissions.place import Place
+    from skillrun.skills.digest import FileIdentity
+    from skillrun.skills.model import Interpreter, Script, Skill
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is to be started: a script of a skill, its interpreter if it has one, and its arguments."""
+
+    skill: Skill
+    script: Script
+    identity: FileIdentity
+    interpreter: Interpreter | None
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """Paths that a script may read but never change, besides those found by name (DESIGN 5, law 8).
+
+    `readable` ones are skill roots, configuration, skillrun's own files and interpreters; `hidden` ones
+    are other runs' scratch folders and skillrun's state.
+    """
+
+    readable: tuple[tuple[Path, str], ...] = ()
+    hidden: tuple[tuple[Path, str], ...] = ()
+
+
+def complete(grant: Grant, place: Place, subject: Subject, guarded: Guarded) -> Policy:
+    """Make the policy. Pure: every path comes resolved with the arguments."""
+    program, *options = _command(subject)
+    rules = _rules(grant, place, subject)
+    writes = tuple(rule.path for rule in rules if rule.access is Access.WRITE and rule.path != place.scratch)
+    return Policy(
+        skill=place.skill,
+        workspace=place.workspace,
+        scratch=place.scratch,
+        cwd=place.skill if grant.cwd is Cwd.SKILL else place.workspace,
+        argv=(program, *options, *subject.arguments),
+        environ=environment(grant, place, subject.interpreter),
+        script=subject.script.path,
+        script_identity=subject.identity,
+        interpreter=subject.interpreter,
+        rules=rules,
+        kept=_kept(grant, place, subject, guarded=guarded, writes=writes),
+        network=not grant.capabilities.network.empty,
+        timeout=grant.capabilities.timeout,
+        limits=grant.capabilities.limits,
+        require=grant.require,
+        unconfined=grant.unconfined,
+        warnings=grant.warnings,
+    )
+
+
+def _command(subject: Subject) -> tuple[str, ...]:
+    """Return what is executed and the arguments that come before the caller's."""
+    script = str(subject.script.path)
+    if subject.interpreter is None:
+        return (script,)
+    return (str(subject.interpreter.path), *subject.interpreter.args, script)
+
+
+def _rules(grant: Grant, place: Place, subject: Subject) -> tuple[PathRule, ...]:
+    """Give the grant's paths and the run's own; of two rules for one path the wider one stays."""
+    rights = grant.capabilities
+    rules = [PathRule(path, Access.WRITE, "granted for writing") for path in sorted(rights.fs_write)]
+    rules.append(PathRule(place.scratch, Access.WRITE, "scratch of this run"))
+    rules += [
+        PathRule(path, Access.READ, "granted for reading")
+        for path in sorted(rights.fs_read - rights.fs_write)
+    ]
+    rules.append(PathRule(place.skill, Access.READ, "the skill's own folder"))
+    if subject.interpreter is not None:
+        own = (subject.interpreter.real, *subject.interpreter.prefixes)
+        rules += [PathRule(path, Access.READ, "the interpreter") for path in own]
+    first: dict[Path, PathRule] = {}
+    for rule in rules:
+        first.setdefault(rule.path, rule)
+    return tuple(first.values())
+
+
+def _kept(
+    grant: Grant, place: Place, subject: Subject, *, guarded: Guarded, writes: tuple[Path, ...]
+) -> tuple[Kept, ...]:
+    """Give what is kept from the script, hidden paths first: a path that is both is hidden."""
+    kept = [Kept(denied.path, denied.reason, readable=False) for denied in grant.denied]
+    kept += [Kept(path, reason, readable=False) for path, reason in guarded.hidden]
+    if writes:
+        kept.append(Kept(place.skill, "a script can't change its own skill", readable=True))
+        kept += [Kept(path, reason, readable=True) for path, reason in guarded.readable]
+        if subject.interpreter is not None:
+            own = (subject.interpreter.real, *subject.interpreter.links, *subject.interpreter.prefixes)
+            kept += [Kept(path, "an interpreter", readable=True) for path in own]
+        kept += protected_names(writes)
+    first: dict[Path, Kept] = {}
+    for entry in kept:
+        first.setdefault(entry.path, entry)
+    return tuple(first.values())
+
+
+@functools.lru_cache(maxsize=64)
+def protected_names(roots: Sequence[Path]) -> tuple[Kept, ...]:
+    """Give the paths of `profiles/protected.yaml` at, above and directly in each write root.
+
+    Above, because a root may itself lie in a protected folder, such as `.git/hooks`.
+    """
+    bases = {base for root in roots for base in (root, *root.parents)}
+    names = resources.table("protected")["names"]
+    return tuple(
+        Kept(base / line["name"], line["why"], readable=True) for base in sorted(bases) for line in names
+    )

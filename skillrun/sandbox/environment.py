@@ -1,0 +1,44 @@
+"""The environment of a script: an allow list, because a block list of secrets is never complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillrun import resources
+
+if TYPE_CHECKING:
+    from skillrun.permissions.grant import Grant
+    from skillrun.permissions.place import Place
+    from skillrun.skills.model import Interpreter
+
+# Names in the scratch folder. `bin` holds links that make both `python` and `python3` found.
+BIN, OUTPUT = "bin", "output"
+
+
+def environment(grant: Grant, place: Place, interpreter: Interpreter | None) -> tuple[tuple[str, str], ...]:
+    """Give the variables of a run, sorted by name (DESIGN 9)."""
+    caller = place.environ
+    folders = [str(interpreter.path.parent)] if interpreter is not None else []
+    folders += resources.table("linux/system")["path"]
+    folders.append(str(place.scratch / BIN))  # last: the system's own names win
+    user = caller.get("USER") or caller.get("LOGNAME") or "user"
+    values = {
+        "HOME": str(place.scratch),
+        "LANG": caller.get("LANG", "C.UTF-8"),
+        "LOGNAME": user,
+        "PATH": ":".join(dict.fromkeys(folders)),
+        "TMPDIR": str(place.scratch),
+        "USER": user,
+        "XDG_CACHE_HOME": str(place.scratch / ".cache"),
+        "GIT_CONFIG_NOSYSTEM": "1",  # EACCES on /etc/gitconfig is fatal to git, ENOENT is not
+        "PYTHONDONTWRITEBYTECODE": "1",  # the skill folder is not writable
+        "PYTHONUTF8": "1",
+        "SKILLRUN_OUTPUT_DIR": str(place.scratch / OUTPUT),
+        "SKILLRUN_SKILL": str(place.skill),
+        "SKILL_DIR": str(place.skill),
+        "WORKSPACE": str(place.workspace),
+    }
+    for name, value in caller.items():
+        if name.startswith("LC_") or name == "TZ" or name in grant.capabilities.env:
+            values.setdefault(name, value)
+    return tuple(sorted(values.items()))

@@ -1,0 +1,123 @@
+"""Landscape: what the disk says about the paths of a policy, read once, so that plans can be pure.
+
+A plan ties every granted path to a device and an inode. Where a denied or protected path lies inside
+a granted folder and the backend can only allow, the folder has to be split into its other entries;
+their names come from here.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillrun.errors import ConfigError
+from skillrun.problem import error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from skillrun.sandbox.policy import Policy
+
+_MOST_ENTRIES = 1_000  # of one split, DESIGN 8
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """What lies at a path: its identity and whether it is a folder."""
+
+    device: int
+    inode: int
+    folder: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Landscape:
+    """Spots of the paths that exist, and the entries of folders between a root and what is kept in it.
+
+    Entries that are links are left out: a rule on a link would be a rule on its target. `program` is what is executed, links
+    followed.
+    """
+
+    spots: Mapping[Path, Spot]
+    entries: Mapping[Path, tuple[Path, ...]]
+    program: Spot | None = None
+
+
+def survey(policy: Policy) -> Landscape:
+    """Read the spots and entries that a plan for this policy needs.
+
+    Raises ConfigError when a granted path was swapped for a link since it was resolved, or when a
+    split would need more than 1,000 rules.
+    """
+    spots: dict[Path, Spot] = {}
+    entries: dict[Path, tuple[Path, ...]] = {}
+    granted = [rule.path for rule in policy.rules if not rule.optional]
+    for path in {*granted, policy.cwd, *(kept.path for kept in policy.kept)}:
+        spot = _spot(path)
+        if spot is not None:
+            spots[path] = spot
+    for path in granted:
+        if path not in spots:
+            raise ConfigError(
+                error("path-vanished", f"`{path}` was granted and is gone, or a link took its place")
+            )
+    for root in granted:
+        for kept in policy.kept:
+            if kept.path in spots and root in kept.path.parents:
+                for folder in _between(root, kept.path):
+                    if folder not in entries:
+                        entries[folder] = _list(folder, spots)
+    return Landscape(spots, entries, _program(policy.argv[0]))
+
+
+def _between(root: Path, path: Path) -> Iterable[Path]:
+    """Give the folders from a root down to the parent of a path below it."""
+    return [folder for folder in path.parents if folder == root or root in folder.parents]
+
+
+def _spot(path: Path) -> Spot | None:
+    """Look at a physical path without following its last part; None when it is absent or a link.
+
+    The parts before the last were physical when they were resolved. If one was swapped since, the
+    inode found here is not the one that was compared, and the launcher's own look decides.
+    """
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    if stat.S_ISLNK(found.st_mode):
+        return None
+    return Spot(found.st_dev, found.st_ino, stat.S_ISDIR(found.st_mode))
+
+
+def _program(path: str) -> Spot | None:
+    """Look at the program to execute, through its links."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return Spot(found.st_dev, found.st_ino, folder=False)
+
+
+def _list(folder: Path, spots: dict[Path, Spot]) -> tuple[Path, ...]:
+    """List a folder's entries that are no links, noting their spots."""
+    listed = []
+    with os.scandir(folder) as found:
+        for entry in found:
+            if len(listed) >= _MOST_ENTRIES:
+                raise ConfigError(
+                    error(
+                        "split-too-large",
+                        f"`{folder}` has over {_MOST_ENTRIES} entries, and one of them must be kept from the script",
+                        help="grant the sub-folders the script needs instead",
+                    )
+                )
+            path = folder / entry.name
+            spot = _spot(path)
+            if spot is not None:
+                spots[path] = spot
+                listed.append(path)
+    return tuple(sorted(listed))

@@ -1,0 +1,114 @@
+"""Level 1: Landlock, a hardened filter, and a process group nobody can leave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from skillrun import resources
+from skillrun.problem import Problem, warning
+from skillrun.sandbox.guarantee import Guarantees, State
+from skillrun.sandbox.linux import rights
+from skillrun.sandbox.linux.seccomp import Conditions, assemble
+from skillrun.sandbox.linux.split import READ, split
+from skillrun.sandbox.policy import Access
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from skillrun.sandbox.backend import Probe
+    from skillrun.sandbox.landscape import Landscape
+    from skillrun.sandbox.policy import Policy
+
+LEVEL: Final = 1
+
+
+def guarantees(policy: Policy, probe: Probe) -> Guarantees:
+    """Answer for each promise at level 1; SECURITY.md names the test that attacks each."""
+    scoped = State.ENFORCED if probe.landlock >= rights.SIGNAL_ABI else State.PARTIAL
+    return Guarantees(
+        fs_read=State.ENFORCED,
+        fs_write=State.ENFORCED,
+        network=State.OPEN if policy.network else State.ENFORCED,
+        ipc=scoped,
+        processes=State.ENFORCED,
+        environment=State.ENFORCED,
+        limits=State.PARTIAL,
+        names=State.OPEN,  # Landlock does not look at stat, readlink and access
+        signals=State.ENFORCED,  # by Landlock's scope, below ABI 6 by a filter that forbids kill()
+        network_asked=policy.network,
+    )
+
+
+def confinement(policy: Policy, landscape: Landscape, probe: Probe) -> dict[str, Any]:
+    """Write what `confine` does before the exec: the rule set, the filter, the capabilities to drop."""
+    abi = probe.landlock
+    conditions = Conditions(
+        machine=probe.machine,
+        level=LEVEL,
+        network=policy.network,
+        signals_scoped=abi >= rights.SIGNAL_ABI,
+    )
+    return {
+        "landlock": {
+            "masks": [
+                rights.handled("fs", abi),
+                0 if policy.network else rights.handled("net", abi),
+                rights.handled("scope", abi),
+            ],
+            "system": list(system_rules(policy, probe)),
+            "rules": list(granted_rules(policy, landscape, abi)),
+        },
+        "filter": assemble(conditions).hex(),
+    }
+
+
+def system_rules(policy: Policy, probe: Probe) -> Iterator[list[Any]]:
+    """Give the rules for what every run needs from the system, as far as the probe found it."""
+    table = resources.table("linux/system")
+    for line in table["read"]:
+        if line["path"] in probe.system and (policy.network or line.get("when") != "network"):
+            yield [line["path"], rights.access(READ, probe.landlock)]
+    for line in table["device"]:
+        if line["path"] in probe.system:
+            yield [line["path"], rights.access("device", probe.landlock)]
+
+
+def granted_rules(policy: Policy, landscape: Landscape, abi: int) -> Iterator[list[Any]]:
+    """Give the rules for the policy's own paths, each tied to the inode that was surveyed."""
+    merged: dict[Path, int] = {}
+    for rule in policy.rules:
+        # Scratch is the run's own; it lies in a folder that is kept from everybody else.
+        kept = () if rule.path == policy.scratch else policy.kept
+        for path, access in split(rule, kept, landscape):
+            merged[path] = merged.get(path, 0) | rights.access(access, abi)
+    for path, mask in sorted(merged.items()):
+        spot = landscape.spots[path]
+        yield [str(path), mask, spot.device, spot.inode]
+
+
+def warnings(policy: Policy, landscape: Landscape) -> Sequence[Problem]:
+    """Say what splitting costs this run."""
+    split_roots = [
+        rule.path
+        for rule in policy.rules
+        if rule.path in landscape.entries
+        and (rule.access is Access.WRITE or _hides(policy, landscape, rule.path))
+    ]
+    return [
+        warning(
+            "grant-split",
+            f"`{root}` is granted entry by entry, because something in it is kept from the script: "
+            "nothing can be made or removed directly in it",
+            help="grant a sub-folder, or run where user namespaces are allowed (`skillrun doctor`)",
+        )
+        for root in split_roots
+    ]
+
+
+def _hides(policy: Policy, landscape: Landscape, root: Path) -> bool:
+    """Tell whether something below a root must not even be read."""
+    return any(
+        not kept.readable and kept.path in landscape.spots and root in kept.path.parents
+        for kept in policy.kept
+    )

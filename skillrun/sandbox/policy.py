@@ -1,0 +1,75 @@
+"""Policy: a grant and what the run needs by itself, with nothing of any platform in it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skillrun.permissions.capabilities import Limits
+    from skillrun.permissions.grant import Requirement, Unconfined
+    from skillrun.problem import Problem
+    from skillrun.skills.digest import FileIdentity
+    from skillrun.skills.model import Interpreter
+
+
+class Access(enum.Enum):
+    """What a rule gives."""
+
+    READ = "read"  # and list, and execute
+    WRITE = "write"  # and read
+    DEVICE = "device"  # read and write a device node that is there
+
+
+@dataclass(frozen=True, slots=True)
+class PathRule:
+    """One physical path that a run may use, with the reason in words.
+
+    `optional` marks what the run needs by itself and may be absent: it is not the operator's word, so
+    a change of it between planning and start stops nothing.
+    """
+
+    path: Path
+    access: Access
+    reason: str
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A path under a granted root that must not be changed (protected) or not be touched at all (denied)."""
+
+    path: Path
+    reason: str
+    readable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Everything about one run that a backend has to enforce or pass on. All paths are physical."""
+
+    skill: Path
+    workspace: Path
+    scratch: Path
+    cwd: Path
+    argv: tuple[str, ...]
+    environ: tuple[tuple[str, str], ...]
+    script: Path
+    script_identity: FileIdentity
+    interpreter: Interpreter | None
+    rules: tuple[PathRule, ...]
+    kept: tuple[Kept, ...]
+    network: bool
+    timeout: float
+    limits: Limits
+    require: Requirement
+    unconfined: Unconfined | None
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def write_roots(self) -> tuple[Path, ...]:
+        """The folders and files that the script may change, scratch included."""
+        return tuple(rule.path for rule in self.rules if rule.access is Access.WRITE)

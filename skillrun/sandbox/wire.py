@@ -1,0 +1,40 @@
+"""The part of a launch plan that every Linux run has, confined or not; read by `confine`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillrun.sandbox.landscape import Landscape
+    from skillrun.sandbox.policy import Policy
+
+GRACE: Final = 2.0  # seconds between SIGTERM and SIGKILL, DESIGN 9
+# <asm-generic/resource.h>; the numbers are the same on x86_64 and aarch64.
+_RLIMIT_FSIZE, _RLIMIT_CORE = 1, 4
+# A core limit of 1 byte, not 0: when core_pattern is a pipe the kernel ignores a limit of 0 but refuses 1
+# (fs/coredump.c), and either is too small for a file. A core of the script could hold what it was given to read.
+_NO_CORE: Final = 1
+
+
+def wire(
+    policy: Policy, landscape: Landscape, *, mode: str, confinement: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Write the plan. `mode` is how the tree is ended: `group` or `tree`."""
+    cwd = landscape.spots[policy.cwd]
+    script = policy.script_identity
+    identity: list[list[Any]] = [[str(policy.script), script.device, script.inode, script.sha256]]
+    if landscape.program is not None:
+        identity.append([policy.argv[0], landscape.program.device, landscape.program.inode, None])
+    return {
+        "mode": mode,
+        "timeout": policy.timeout,
+        "grace": GRACE,
+        "argv": list(policy.argv),
+        "env": dict(policy.environ),
+        "cwd": [str(policy.cwd), cwd.device, cwd.inode],
+        "rlimits": [[_RLIMIT_CORE, _NO_CORE], [_RLIMIT_FSIZE, int(policy.limits.file_size)]],
+        "identity": identity,
+        "confinement": confinement,
+    }
