@@ -42,11 +42,20 @@ def prepare() -> None:
     calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)
 
 
-def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: landlock.Base | None) -> None:
+class Base:
+    """The part of a confinement that is the same for many runs, prepared ahead of one."""
+
+    def __init__(self, base: dict[str, Any]) -> None:
+        """Make the rule set and decode the filter program."""
+        self.ruleset = landlock.ruleset(base)
+        self.program = bytes.fromhex(base["filter"])
+
+
+def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: Base | None) -> None:
     """Turn this process into the script; never returns.
 
     `descriptors` are stdin, stdout, stderr and, when asked for, events; `report` is the pipe for a
-    failure; `base` is a rule set made ahead, if there is one.
+    failure; `base` is what was prepared of the confinement, None for a run without any.
     """
     stage = "descriptors"
     try:
@@ -66,7 +75,7 @@ def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: l
 
 
 def steps(
-    plan: dict[str, Any], *, descriptors: list[int], base: landlock.Base | None
+    plan: dict[str, Any], *, descriptors: list[int], base: Base | None
 ) -> list[tuple[str, Callable[[], object]]]:
     """List the named steps of a plan between `prepare` and the last close.
 
@@ -78,13 +87,11 @@ def steps(
         ("cwd", lambda: enter(plan["cwd"])),
         ("limits", lambda: limit(plan["rlimits"])),
     ]
-    confinement = plan["confinement"]
-    if confinement is not None:
-        ordered.append(("landlock", lambda: landlock.restrict(confinement["landlock"], base)))
+    if base is not None:
+        ordered.append(("landlock", lambda: landlock.restrict(base.ruleset, plan["rules"])))
     ordered.append(("identity", lambda: check_identity(plan["identity"])))
-    if confinement is not None:
-        program = bytes.fromhex(confinement["filter"])
-        ordered.append(("seccomp", lambda: calls.install_filter(program)))
+    if base is not None:
+        ordered.append(("seccomp", lambda: calls.install_filter(base.program)))
     return ordered
 
 

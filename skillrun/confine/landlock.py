@@ -22,33 +22,31 @@ class ChangedError(Exception):
     """A path is not what it was when the run was planned."""
 
 
-class Base:
-    """A rule set made ahead of a plan: the masks and the system's paths, which seldom differ between runs."""
+def ruleset(base: dict[str, Any]) -> int:
+    """Make a rule set with the rules that do not depend on a run; return its descriptor.
 
-    def __init__(self, plan: dict[str, Any]) -> None:
-        """Make the rule set for a plan's `masks` and `system` rules."""
-        self.key = (plan["masks"], plan["system"])
-        masks = plan["masks"]
-        # Older kernels take a shorter struct and refuse trailing bytes that are not zero (E2BIG).
-        size = 24 if masks[2] else 16 if masks[1] else 8
-        attributes = struct.pack("=QQQ", *masks)[:size]
-        self.ruleset = calls.syscall(calls.LANDLOCK_CREATE, "landlock_create_ruleset", attributes, size, 0)
-        for path, rights in plan["system"]:
-            _add(self.ruleset, path, rights, ANY)
-
-
-def restrict(plan: dict[str, Any], base: Base | None) -> None:
-    """Restrict this thread to the plan's rules; children inherit it, nothing lifts it.
-
-    `plan`: `masks`, the handled rights for files, network and scope; `system`: [path, rights]..., each
-    left out where it is absent; `rules`: [path, rights, device, inode]...
+    `base`: `masks`, the handled rights for files, network and scope; `system`: [path, rights]..., each
+    left out where it is absent.
     """
-    if base is None or base.key != (plan["masks"], plan["system"]):
-        base = Base(plan)
-    for path, rights, device, inode in plan["rules"]:
-        _add(base.ruleset, path, rights, (device, inode))
-    calls.syscall(calls.LANDLOCK_RESTRICT, "landlock_restrict_self", base.ruleset, 0)
-    os.close(base.ruleset)
+    masks = base["masks"]
+    # Older kernels take a shorter struct and refuse trailing bytes that are not zero (E2BIG).
+    size = 24 if masks[2] else 16 if masks[1] else 8
+    attributes = struct.pack("=QQQ", *masks)[:size]
+    made = calls.syscall(calls.LANDLOCK_CREATE, "landlock_create_ruleset", attributes, size, 0)
+    for path, rights in base["system"]:
+        _add(made, path, rights, ANY)
+    return made
+
+
+def restrict(made: int, rules: list[list[Any]]) -> None:
+    """Add a run's own rules, [path, rights, device, inode]..., and restrict this thread for good.
+
+    Children inherit it, and nothing lifts it (landlock(7)).
+    """
+    for path, rights, device, inode in rules:
+        _add(made, path, rights, (device, inode))
+    calls.syscall(calls.LANDLOCK_RESTRICT, "landlock_restrict_self", made, 0)
+    os.close(made)
 
 
 def _add(ruleset: int, path: str, rights: int, identity: tuple[int, int]) -> None:

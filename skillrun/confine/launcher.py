@@ -12,12 +12,13 @@ import time
 
 from . import calls
 from .run import Run
-from .spare import Spare
+from .spare import Spare, read_plan
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
     from typing import Any
 
+_MOST_BASES = 64  # they differ by level and network grant; a bound on memory, never met
 _LEAST, _MOST = 5, 8  # descriptors in a request: control, plan, three pipes; and events
 
 
@@ -34,7 +35,8 @@ class Launcher:
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._spare: Spare | None = None
-        self._base: dict[str, Any] | None = None
+        self._bases: dict[int, dict[str, Any]] = {}
+        self._key = 0  # of the base that the last run had, in the hope that the next one has it too
         self._runs: dict[int, Run] = {}  # by the descriptor of the control socket
         self._poll = select.poll()
         for descriptor in (self._socket.fileno(), owner, warden, self._wake):
@@ -92,9 +94,12 @@ class Launcher:
 
     def _accept(self) -> bool:
         """Receive one request: descriptors of the control socket, the plan and the run's pipes."""
-        words, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 17, _MOST, socket.MSG_CMSG_CLOEXEC)
+        words, descriptors, _, _ = socket.recv_fds(self._socket, 4096, _MOST, socket.MSG_CMSG_CLOEXEC)
         if not words:
             return False
+        if len(descriptors) == 1:
+            self._learn(words, descriptors[0])
+            return True
         if len(descriptors) < _LEAST:
             # The descriptor limit cut them off. Closing the control socket tells the owner.
             for descriptor in descriptors:
@@ -118,6 +123,15 @@ class Launcher:
         self._send(channel, {"event": "started", "pid": run.pid})
         return True
 
+    def _learn(self, words: bytes, descriptor: int) -> None:
+        """Take a base that later runs refer to by its number."""
+        try:
+            base = read_plan(descriptor)
+            if len(self._bases) < _MOST_BASES:
+                self._bases[int(json.loads(words)["base"])] = base
+        except (OSError, ValueError, LookupError, TypeError):
+            return  # a run that refers to it is refused for that
+
     def _start(self, terms: dict[str, Any], channel: socket.socket, descriptors: list[int]) -> Run:
         """Start a run, with the spare if it lives, else with a new one."""
         run = Run(terms, control=channel)
@@ -125,8 +139,11 @@ class Launcher:
             if run.mode == "tree":
                 run.start(None, launcher=self._own_death, descriptors=descriptors)
                 return run
-            self._base = terms.get("landlock")
+            self._key = int(terms["base"])
             spare, self._spare = self._spare, None
+            if spare is not None and spare.key != self._key:
+                spare.drop()
+                spare = None
             if spare is not None:
                 try:
                     run.start(spare, launcher=self._own_death, descriptors=descriptors)
@@ -142,11 +159,11 @@ class Launcher:
 
     def _new_spare(self) -> Spare:
         """Fork a leader for a run to come."""
-        return Spare(launcher=self._own_death, base=self._base)
+        return Spare(launcher=self._own_death, key=self._key, base=self._bases[self._key])
 
     def _restock(self) -> None:
         """Have a spare ready for the next run; without one that run forks its own."""
-        if self._spare is None:
+        if self._spare is None and self._key in self._bases:
             try:
                 self._spare = self._new_spare()
             except OSError:

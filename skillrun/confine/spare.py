@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 
-from . import calls, child, landlock
+from . import calls, child
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
@@ -21,10 +21,14 @@ _OWN = child.EVENTS_FD + 1  # where the spare keeps its end of the socket; 0 to 
 
 
 class Spare:
-    """A process that becomes the leader of one run. `pid` is also its process group, once it runs."""
+    """A process that becomes the leader of one run. `pid` is also its process group.
 
-    def __init__(self, *, launcher: int, base: dict[str, Any] | None) -> None:
-        """Fork. `base` is the Landlock part of the plan before, in the hope that the next one is like it."""
+    `key` names the base it was prepared for; it serves no run with another one.
+    """
+
+    def __init__(self, *, launcher: int, key: int, base: dict[str, Any]) -> None:
+        """Fork and prepare for a base."""
+        self.key = key
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             self.pid = calls.clone(signal.SIGCHLD)
@@ -46,7 +50,7 @@ class Spare:
         self._socket.close()
 
 
-def _wait(connection: int, *, launcher: int, base: dict[str, Any] | None) -> None:
+def _wait(connection: int, *, launcher: int, base: dict[str, Any]) -> None:
     """Prepare, wait for a plan, and become its script; never returns."""
     signal.set_wakeup_fd(-1)
     failure: tuple[str, BaseException] | None = None
@@ -57,8 +61,7 @@ def _wait(connection: int, *, launcher: int, base: dict[str, Any] | None) -> Non
         # The launcher's descriptors lead to other runs; a process that waits must not hold them open.
         calls.close_from(_OWN + 1)
         child.prepare()
-        if base is not None:
-            made = landlock.Base(base)
+        made = child.Base(base)
     except BaseException as problem:  # noqa: BLE001 - told to the run that this becomes
         failure = ("prepare", problem)
     with socket.socket(fileno=_OWN) as waiting:

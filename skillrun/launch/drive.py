@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from skillrun.launch.capture import Captured, Sink
     from skillrun.launch.launcher import Launcher
+    from skillrun.sandbox.backend import LaunchPlan
 
 _MARGIN = 10.0  # seconds beyond deadline and grace after which the launcher itself is given up
 
@@ -40,7 +41,7 @@ class Drive:
     """The owner's side of one run, driven by one thread; `cancel` may be called from any."""
 
     launcher: Launcher
-    wire: Mapping[str, Any]
+    plan: LaunchPlan
     stdin: bytes
     stdout: Sink
     stderr: Sink
@@ -59,7 +60,7 @@ class Drive:
         err, err_end = os.pipe2(os.O_CLOEXEC)
         streams = {out: self.stdout, err: self.stderr}
         try:
-            control = self.launcher.request(self.wire, [reading, out_end, err_end])
+            control = self.launcher.request(self.plan, [reading, out_end, err_end])
         except BaseException:
             for descriptor in (feeding, out, err):
                 os.close(descriptor)
@@ -93,7 +94,7 @@ class Drive:
 
     def _last_moment(self) -> float:
         """Return when a launcher that has not spoken is given up; it keeps the deadline itself."""
-        return time.monotonic() + float(self.wire["timeout"]) + GRACE + _MARGIN
+        return time.monotonic() + float(self.plan.wire["timeout"]) + GRACE + _MARGIN
 
 
 class _Pump:

@@ -24,6 +24,8 @@ from skillrun.sandbox.backend import Probe
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from skillrun.sandbox.backend import LaunchPlan
+
 VERSION = 1  # of the messages; both ends must name the same
 _HELLO_TIMEOUT = 20.0  # seconds; a start takes about 0.02
 _FAREWELL = 10.0  # seconds the warden gets to bury what is left
@@ -48,6 +50,7 @@ class Launcher:
         self._warden: subprocess.Popen[bytes] | None = None
         self._hello: Mapping[str, Any] = {}
         self._system: frozenset[str] = frozenset()
+        self._taught: dict[str, int] = {}  # bases this launcher knows, by the number it knows them by
         self.scratch_root = Path()
 
     def start(self) -> Probe:
@@ -90,6 +93,7 @@ class Launcher:
             theirs.close()
         self._socket = ours
         self._owner = os.getpid()
+        self._taught = {}
         ours.settimeout(_HELLO_TIMEOUT)
         try:
             words = ours.recv(65536)
@@ -111,38 +115,31 @@ class Launcher:
             self._close()
             raise LauncherError(error("launcher-version", "the launcher is of another version of skillrun"))
 
-    def request(self, wire: Mapping[str, Any], pipes: Sequence[int]) -> socket.socket:
+    def request(self, launch: LaunchPlan, pipes: Sequence[int]) -> socket.socket:
         """Send a plan with the script's ends of its pipes; return the control socket of the run.
 
         The pipes are closed here. A launcher that died since the last run is replaced once; a plan is
         never sent to two launchers after one of them took it.
         """
-        plan = os.memfd_create("skillrun-plan", os.MFD_CLOEXEC)
+        plan = -1
         try:
-            words = memoryview(json.dumps(wire).encode())
-            while words:
-                words = words[os.write(plan, words) :]
-            os.lseek(plan, 0, os.SEEK_SET)
-            return self._send(wire, [plan, *pipes])
+            plan = _memory_file(json.dumps(launch.wire).encode())
+            return self._send(launch, [plan, *pipes])
         finally:
             for descriptor in (plan, *pipes):
-                os.close(descriptor)
+                if descriptor >= 0:
+                    os.close(descriptor)
 
-    def _send(self, wire: Mapping[str, Any], descriptors: Sequence[int]) -> socket.socket:
+    def _send(self, launch: LaunchPlan, descriptors: Sequence[int]) -> socket.socket:
         """Send descriptors with a new control socket, to a new launcher if the old one is gone."""
-        confinement = wire["confinement"]
-        base = confinement and {name: confinement["landlock"][name] for name in ("masks", "system")}
-        terms = json.dumps(
-            {"mode": wire["mode"], "timeout": wire["timeout"], "grace": wire["grace"], "landlock": base}
-        ).encode()
         for attempt in range(2):
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
                 self.start()
-                assert self._socket is not None  # noqa: S101 - start() made it or raised
-                rights = array.array("i", [theirs.fileno(), *descriptors])
-                ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
-                self._socket.sendmsg([terms], ancillary, socket.MSG_NOSIGNAL)
+                terms = {name: launch.wire[name] for name in ("mode", "timeout", "grace")}
+                if launch.base is not None:
+                    terms["base"] = self._teach(launch.base)
+                self._post(terms, [theirs.fileno(), *descriptors])
             except OSError as problem:
                 ours.close()
                 with self._lock:
@@ -159,6 +156,28 @@ class Launcher:
             finally:
                 theirs.close()
         raise AssertionError  # pragma: no cover - the loop returns or raises
+
+    def _teach(self, base: str) -> int:
+        """Make sure that the launcher knows a base, and return the number it knows it by."""
+        with self._lock:
+            number = self._taught.get(base)
+            if number is None:
+                number = len(self._taught) + 1
+                words = _memory_file(base.encode())
+                try:
+                    self._post({"base": number}, [words])
+                finally:
+                    os.close(words)
+                self._taught[base] = number
+            return number
+
+    def _post(self, message: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+        """Send one message; the kernel keeps messages of several threads apart."""
+        if self._socket is None:
+            raise BrokenPipeError("the launcher was closed meanwhile")
+        rights = array.array("i", descriptors)
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
+        self._socket.sendmsg([json.dumps(message).encode()], ancillary, socket.MSG_NOSIGNAL)
 
     def replace(self) -> None:
         """Give up a launcher that does not answer: kill it, let the warden clear up, start anew when needed."""
@@ -200,3 +219,17 @@ class Launcher:
         if self._warden is not None and self._owner != os.getpid():
             self._warden.returncode = 0  # not our child: Popen must neither wait for it nor complain
             self._warden = None
+
+
+def _memory_file(words: bytes) -> int:
+    """Put words into a file without a name, rewound: a message of the socket could not hold them all."""
+    descriptor = os.memfd_create("skillrun", os.MFD_CLOEXEC)
+    try:
+        rest = memoryview(words)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

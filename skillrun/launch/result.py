@@ -67,9 +67,9 @@ class Result:
     stderr: Captured
     json: Any
     leftovers: int
-    backend: str
+    backend: str | None
     level: int | None
-    guarantees: Guarantees
+    guarantees: Guarantees | None
     grant: Grant
     denials: tuple[Denial, ...] = ()
     violations: tuple[Problem, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillrun.errors import ConfigError
@@ -13,7 +14,6 @@ from skillrun.problem import Problem, error, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from skillrun.permissions.ceiling import Bound, Ceiling
     from skillrun.permissions.place import Place
@@ -103,7 +103,8 @@ def together(layers: Sequence[Bounds], *, top: Root) -> tuple[tuple[Root, ...], 
             if write == (top,)
             else meet_roots(write, layer.write)
         )
-    return (*read, *write), write
+    # Where nobody limits writing, writing must not speak for reading as well: a floor may limit reading alone.
+    return (read if write == (top,) else (*read, *write)), write
 
 
 def smallest(bounds: Iterable[Bound[float]]) -> tuple[float, At | None]:
@@ -123,10 +124,14 @@ def _roots(
     roots = []
     for spelled in listed.value:
         resolved = resolver.follow(absolute(spelled, place))
-        if resolved.fault is None:
+        left = resolved.escape(
+            place.workspace, place.skill, *([spelled.base] if isinstance(spelled.base, Path) else [])
+        )
+        if resolved.fault is None and left is None:
             roots.append(Root(resolved.path, spelled.at, spelled.folder))
         else:
-            message = f"`{spelled.text}` allows nothing: {resolved.fault}"
+            reason = resolved.fault or f"a link leads out of `{left}`, to `{resolved.path}`"
+            message = f"`{spelled.text}` allows nothing: {reason}"
             problems.append(
                 warning("ceiling-path", message, at=spelled.at, help="correct the path, or remove the line")
             )

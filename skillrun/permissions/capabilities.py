@@ -26,7 +26,7 @@ _Ranges: TypeAlias = list[tuple[int, int]]
 def inside(path: Path, root: Path) -> bool:
     """Whether a path is a root or below it, by whole components: `/data2` is not inside `/data`."""
     text, top = str(path), str(root)
-    return text == top or top == "/" or text.startswith(top + "/")
+    return top in {text, "/"} or text.startswith(top + "/")
 
 
 def minimal(paths: Iterable[Path]) -> frozenset[Path]:

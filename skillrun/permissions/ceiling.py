@@ -12,12 +12,12 @@ from skillrun.permissions.grant import Requirement
 from skillrun.permissions.near import near_key
 from skillrun.permissions.reading import is_null
 from skillrun.permissions.spelled import Base, Relative, Spelled
-from skillrun.problem import At
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillrun.permissions.reading import Reach, Reader
+    from skillrun.problem import At
     from skillrun.skills.node import Entry, Mapping
 
 T = TypeVar("T")

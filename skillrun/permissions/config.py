@@ -6,11 +6,10 @@ import enum
 import functools
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun.errors import ConfigError
-from skillrun.permissions.ceiling import CEILING_KEYS, Bound, Ceiling, read_ceiling
+from skillrun.permissions.ceiling import CEILING_KEYS, Ceiling, read_ceiling
 from skillrun.permissions.near import near_key
 from skillrun.permissions.reading import Reader, is_null
 from skillrun.permissions.request import Request, request_from_node
@@ -22,6 +21,8 @@ from skillrun.skills.node import Entry, Items, Mapping, Scalar
 from skillrun.skills.strict_yaml import decode_text, read_yaml
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from skillrun.skills.node import Node
 
 TOP_KEYS: Final = ("sandbox", "trusted", "skills", "interpreters", "workspaces", "tools", "floor")
@@ -213,14 +214,17 @@ def _tools(entry: Entry | None, reader: Reader) -> Tools:
     if node is None:
         return Tools()
     parts = _parts(node, ("max_tools", "approve"), "tools", reader)
-    most = None
-    if "max_tools" in parts:
-        value = parts["max_tools"].value
-        most = value.value if isinstance(value, Scalar) else None
-        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-            most = reader.wrong_type("max_tools", value, "a whole number above 0: `max_tools: 128`")
+    most = _count(parts["max_tools"].value, reader) if "max_tools" in parts else None
     approve = reader.names("approve", parts["approve"].value) if "approve" in parts else None
     return Tools(most, None if approve is None else tuple(name for name, _ in approve))
+
+
+def _count(node: Node, reader: Reader) -> int | None:
+    value = node.value if isinstance(node, Scalar) else None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        reader.wrong_type("max_tools", node, "a whole number above 0: `max_tools: 128`")
+        return None
+    return value
 
 
 def _parts(node: Mapping, keys: tuple[str, ...], where: str, reader: Reader) -> dict[str, Entry]:
@@ -236,8 +240,10 @@ def _mapping(entry: Entry, reader: Reader) -> Mapping | None:
     if isinstance(entry.value, Mapping):
         return entry.value
     if is_null(entry.value):
-        return reader.fault("null", f"`{entry.key}` is null", entry.at, "write `{}`, or leave the key out")
-    return reader.wrong_type(entry.key, entry.value, "a map of keys and values")
+        reader.fault("null", f"`{entry.key}` is null", entry.at, "write `{}`, or leave the key out")
+        return None
+    reader.wrong_type(entry.key, entry.value, "a map of keys and values")
+    return None
 
 
 def _items(entry: Entry | None, reader: Reader) -> tuple[Node, ...]:
@@ -255,7 +261,8 @@ def _path(entry: Entry | None, reader: Reader, base: Base) -> Spelled | None:
         return None
     fault = path_fault(text, base)
     if fault is not None:
-        return reader.fault("path", f"{entry.key}: {fault[0]}", entry.value.at, fault[1])
+        reader.fault("path", f"{entry.key}: {fault[0]}", entry.value.at, fault[1])
+        return None
     return Spelled(text, entry.value.at, base)
 
 
@@ -265,9 +272,8 @@ def _digest(entry: Entry | None, reader: Reader) -> str | None:
     value = entry.value.value if isinstance(entry.value, Scalar) else None
     if isinstance(value, str) and _DIGEST.fullmatch(value):
         return value
-    return reader.wrong_type(
-        "digest", entry.value, "`sha256:` and 64 hexadecimal digits; `skillrun show` prints it"
-    )
+    reader.wrong_type("digest", entry.value, "`sha256:` and 64 hexadecimal digits; `skillrun show` prints it")
+    return None
 
 
 def _moved(node: Node, at: At) -> Node:

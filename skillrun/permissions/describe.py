@@ -38,9 +38,13 @@ def describe_ceiling(layer: str, ceiling: Ceiling) -> Iterator[Line]:
     if ceiling.env is not None:
         yield from (Line(layer, "env", name, at) for name, at in ceiling.env.value)
         yield from [] if ceiling.env.value else [Line(layer, "env", None, ceiling.env.at)]
-    for name, value, at in ceiling.limits.value if ceiling.limits else ():
-        yield Line(layer, f"limits.{name}", value, at)
-    for key, bound in (("timeout", ceiling.timeout), ("enabled", ceiling.enabled), ("require", ceiling.require)):
+    for name, size, at in ceiling.limits.value if ceiling.limits else ():
+        yield Line(layer, f"limits.{name}", size, at)
+    for key, bound in (
+        ("timeout", ceiling.timeout),
+        ("enabled", ceiling.enabled),
+        ("require", ceiling.require),
+    ):
         if bound is not None:
             value = bound.value
             yield Line(layer, key, value.value if isinstance(value, Requirement) else value, bound.at)

@@ -48,6 +48,8 @@ class Endpoint:
             raise ValueError("an address of a page is not a host: leave the scheme and the path out")
         if text.startswith("["):
             host, closed, rest = text.partition("]")
+            if not closed:
+                raise ValueError("the bracket is never closed")
             host, ports = host + closed, rest.removeprefix(":") if rest.startswith(":") else rest or None
         else:
             host, colon, after = text.partition(":")
@@ -118,7 +120,7 @@ def is_address(host: str) -> bool:
 
 def _rule_form(text: str) -> str:
     if not text.startswith("*"):
-        return host_form(text if ":" not in text else f"[{text.strip('[]')}]")
+        return host_form(text if ":" not in text or text.startswith("[") else f"[{text}]")
     if not text.startswith("*."):
         raise ValueError("a star stands only for whole labels in front: `*.example.org`")
     suffix = host_form(text[2:])

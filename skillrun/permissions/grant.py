@@ -66,24 +66,26 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """A request that was broader than the limit: what was asked, what is left of it."""
+    """A request that was broader than the limit: what was asked, what is left of it; `resolved` is a path's physical form."""
 
     capability: Capability
     asked: Value
     given: tuple[Value, ...]
     asked_at: At
     limit_at: At
+    resolved: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A request of which nothing is left, with the reason in words."""
+    """A request of which nothing is left, with the reason in words; `resolved` is a path's physical form."""
 
     capability: Capability
     asked: Value
     reason: str
     asked_at: At
     limit_at: At
+    resolved: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from skillrun.permissions.bounds import Bounds, Root, smallest, together
+from skillrun.permissions.bounds import Bounds, Root, meet_roots, smallest, together
 from skillrun.permissions.capabilities import Capabilities, Limits, Network, inside, minimal
 from skillrun.permissions.ceiling import Bound
 from skillrun.permissions.environment import always_passed, refusal
@@ -14,7 +14,7 @@ from skillrun.permissions.grant import Capability, Item, Narrowed, Refused
 from skillrun.permissions.reading import LIMIT_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from skillrun.permissions.grant import Value
@@ -64,13 +64,17 @@ class Cut:
         """Note something that is granted as it was asked for."""
         self.granted.append(Item(asked.capability, value, asked.at, asked=asked.value, limit_at=limit_at))
 
-    def narrow(self, asked: Asked, given: tuple[Value, ...], limit_at: At) -> None:
+    def narrow(
+        self, asked: Asked, given: tuple[Value, ...], limit_at: At, *, path: Path | None = None
+    ) -> None:
         """Note something of which less is granted."""
-        self.narrowed.append(Narrowed(asked.capability, asked.value, given, asked.at, limit_at))
+        self.narrowed.append(Narrowed(asked.capability, asked.value, given, asked.at, limit_at, path))
 
-    def refuse(self, asked: Asked, reason: str, limit_at: At | None) -> None:
+    def refuse(self, asked: Asked, reason: str, limit_at: At | None, *, path: Path | None = None) -> None:
         """Note something of which nothing is granted."""
-        self.refused.append(Refused(asked.capability, asked.value, reason, asked.at, limit_at or asked.at))
+        self.refused.append(
+            Refused(asked.capability, asked.value, reason, asked.at, limit_at or asked.at, path)
+        )
 
 
 def intersect(wanted: Sequence[Wanted], layers: Sequence[Bounds], *, top: Root) -> Cut:
@@ -84,6 +88,7 @@ def intersect(wanted: Sequence[Wanted], layers: Sequence[Bounds], *, top: Root) 
             _path(cut, one, read, layers)
         elif capability is Capability.FS_WRITE:
             _path(cut, one, write, layers)
+            _still_read(cut, one, read)
         elif capability is Capability.NETWORK:
             _network(cut, one.asked, layers)
         elif capability is Capability.ENV:
@@ -109,7 +114,7 @@ def _path(cut: Cut, one: Wanted, roots: Sequence[Root], layers: Sequence[Bounds]
         kept = [root for root in parts if root.path in given]
         for root in kept:
             _keep(cut, asked.capability, root.path, folder=root.folder)
-        cut.narrow(asked, tuple(sorted(str(p) for p in given)), kept[0].at)
+        cut.narrow(asked, tuple(sorted(str(p) for p in given)), kept[0].at, path=path)
     else:
         listed, at = _blame(asked.capability, path, layers)
         seen = f"`{asked.value}`" if str(path) == asked.value else f"`{asked.value}` is `{path}`,"
@@ -118,7 +123,22 @@ def _path(cut: Cut, one: Wanted, roots: Sequence[Root], layers: Sequence[Bounds]
             if listed
             else f"the ceiling lets it {verb} nothing"
         )
-        cut.refuse(asked, reason, at)
+        cut.refuse(asked, reason, at, path=path)
+
+
+def _still_read(cut: Cut, one: Wanted, roots: Sequence[Root]) -> None:
+    """Keep the reading that a wish to write includes, where only the writing was cut (the meet of both sides' rights)."""
+    asked, resolved = one.asked, one.resolved
+    if resolved is None or resolved.fault is not None or resolved.path in cut.write:
+        return
+    left = meet_roots((Root(resolved.path, asked.at),), roots)
+    limits = {root.path: root.at for root in roots}
+    for path in minimal(root.path for root in left if not any(inside(root.path, kept) for kept in cut.write)):
+        limit_at = next(at for top, at in limits.items() if inside(path, top))
+        cut.read.add(path)
+        cut.granted.append(
+            Item(Capability.FS_READ, str(path), asked.at, asked=asked.value, limit_at=limit_at)
+        )
 
 
 def _keep(cut: Cut, capability: Capability, path: Path, *, folder: bool) -> None:

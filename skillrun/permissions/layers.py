@@ -23,8 +23,8 @@ from skillrun.permissions.config import (
     read_preset,
 )
 from skillrun.permissions.describe import Line, describe_ceiling
-from skillrun.permissions.near import near_key
 from skillrun.permissions.narrowing import check_narrows
+from skillrun.permissions.near import near_key
 from skillrun.permissions.place import Place
 from skillrun.permissions.project import project_files, repository_root
 from skillrun.problem import At, Problem, error, warning
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 HOME_ROOTS: Final = ("skills", ".agents/skills", ".claude/skills")
 """The operator's roots below home when none is named (DESIGN 11)."""
 DEFAULT_PRESET: Final = "default"
+NO_TOOLS: Final = Tools()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Layers:
     trust_floor: Bound[Requirement] | None = None
     interpreters: tuple[tuple[str, Path], ...] = ()
     workspaces: tuple[Path, ...] = ()
-    tools: Tools = Tools()
+    tools: Tools = NO_TOOLS
     operator_roots: tuple[Path, ...] = ()
     named_roots: tuple[Path, ...] = ()
     repository: Path | None = None
@@ -129,8 +130,13 @@ def load_layers(
     base = default if first is None or first.sandbox is None else first.sandbox.completed(default)
     voices = tuple(config for config in (named, own, machine) if config is not None)
     skip = tuple(path for path in (config_file, ceiling, machine_file) if path is not None)
-    configs = tuple(read_config(path, Role.PROJECT) for path in project_files(workspace, but=[workspace / p for p in skip]))
-    roots = (*((home / name for name in HOME_ROOTS) if home and operator_roots is None else operator_roots or ()),)
+    configs = tuple(
+        read_config(path, Role.PROJECT)
+        for path in project_files(workspace, but=[workspace / p for p in skip])
+    )
+    roots = (
+        *((home / name for name in HOME_ROOTS) if home and operator_roots is None else operator_roots or ()),
+    )
     place = _symbolic(workspace, home)
     hard = _hard(machine, own, named)
     layers = Layers(
@@ -143,7 +149,7 @@ def load_layers(
         trust_floor=_trust_floor(machine, own if named is not None else None),
         interpreters=_interpreters(voices, place),
         workspaces=tuple(Path(absolute(s, place)).resolve() for config in voices for s in config.workspaces),
-        tools=next((config.tools for config in voices if config.tools != Tools()), Tools()),
+        tools=next((config.tools for config in voices if config.tools != NO_TOOLS), NO_TOOLS),
         operator_roots=_spellings(roots),
         named_roots=_spellings(named_roots),
         repository=repository_root(workspace) or workspace,
@@ -164,9 +170,11 @@ def _named(ceiling: Path | str | None, workspace: Path) -> Config | None:
     looks_like_a_file = isinstance(ceiling, Path) or "/" in ceiling or ceiling.endswith((".yaml", ".yml"))
     if looks_like_a_file or path.is_file():
         return read_config(path, Role.NAMED)
-    near = near_key(ceiling, names)
+    near = near_key(str(ceiling), names)
     advice = f"did you mean `{near}`?" if near else f"presets are {', '.join(names)}; else name a file"
-    raise ConfigError(error("ceiling-preset", f"`{ceiling}` is no preset and no file", at=At(flag="--ceiling"), help=advice))
+    raise ConfigError(
+        error("ceiling-preset", f"`{ceiling}` is no preset and no file", at=At(flag="--ceiling"), help=advice)
+    )
 
 
 def _if_there(path: Path | None, role: Role) -> Config | None:
@@ -195,7 +203,9 @@ def _hard(machine: Config | None, own: Config | None, named: Config | None) -> t
 def _trust_floor(*configs: Config | None) -> Bound[Requirement] | None:
     """Find what forbids unconfined trust: a voice above the one that trusts. A file's own floor does not contradict its own list."""
     machine, above = configs
-    ceilings = [c for c in (machine and machine.sandbox, machine and machine.floor, above and above.floor) if c]
+    ceilings = [
+        c for c in (machine and machine.sandbox, machine and machine.floor, above and above.floor) if c
+    ]
     bounds = [c.require for c in ceilings if c.require is not None]
     return next((bound for bound in bounds if bound.value.value != "none"), None)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from skillrun.permissions.bounds import Bounds, Root, network_of, place_ceiling, smallest, together
 from skillrun.permissions.capabilities import Network, inside
 from skillrun.permissions.ceiling import weaker_than
-from skillrun.permissions.grant import Requirement
 from skillrun.permissions.resolve import Resolver
 from skillrun.problem import Problem, error
 
@@ -45,14 +44,23 @@ def _wider(own: Bounds, above: Sequence[Bounds]) -> list[Problem]:
     for layer in above:
         network = network & layer.network if layer.network is not None else network
     lines = ceiling.network.value if ceiling.network else ()
-    found.extend(_problem("`network` reaches more", at) for reach, at in lines if not network_of((reach,)) <= network)
+    found.extend(
+        _problem("`network` reaches more", at) for reach, at in lines if not network_of((reach,)) <= network
+    )
     names = ceiling.env.value if ceiling.env else ()
     known = [layer.env for layer in above if layer.env is not None]
-    found.extend(_problem(f"`env` passes `{name}`", at) for name, at in names if any(name not in env for env in known))
-    if ceiling.timeout and ceiling.timeout.value > smallest(a.ceiling.timeout for a in above if a.ceiling.timeout)[0]:
+    found.extend(
+        _problem(f"`env` passes `{name}`", at) for name, at in names if any(name not in env for env in known)
+    )
+    if (
+        ceiling.timeout
+        and ceiling.timeout.value > smallest(a.ceiling.timeout for a in above if a.ceiling.timeout)[0]
+    ):
         found.append(_problem("`timeout` is longer", ceiling.timeout.at))
     for name, value, at in ceiling.limits.value if ceiling.limits else ():
-        if any(name == n and value > v for a in above if a.ceiling.limits for n, v, _ in a.ceiling.limits.value):
+        if any(
+            name == n and value > v for a in above if a.ceiling.limits for n, v, _ in a.ceiling.limits.value
+        ):
             found.append(_problem(f"`limits.{name}` is larger", at))
     if ceiling.enabled is not None and not ceiling.enabled.value:
         found.append(_problem("`enabled: false` switches the sandbox off", ceiling.enabled.at))
@@ -64,4 +72,9 @@ def _wider(own: Bounds, above: Sequence[Bounds]) -> list[Problem]:
 
 def _problem(what: str, at: At) -> Problem:
     message = f"{what} than the ceiling above this project file allows"
-    return error("ceiling-wider", message, at=at, help="a project file only narrows; widen your own file, or use a flag")
+    return error(
+        "ceiling-wider",
+        message,
+        at=at,
+        help="a project file only narrows; widen your own file, or use a flag",
+    )

@@ -39,4 +39,6 @@ def project_files(workspace: Path, *, but: Iterable[Path] = ()) -> tuple[Path, .
     folders = [folder for folder in (workspace, *workspace.parents) if folder == top or top in folder.parents]
     used = {path.resolve() for path in but}
     files = [folder / FILE_NAME for folder in reversed(folders)]
-    return tuple(file for file in files if os.path.lexists(file) and (file.is_symlink() or file.resolve() not in used))
+    return tuple(
+        file for file in files if os.path.lexists(file) and (file.is_symlink() or file.resolve() not in used)
+    )

@@ -65,7 +65,8 @@ class Reader:
         elif isinstance(node, Items):
             nodes = node
         else:
-            return self.wrong_type(key, node, want)
+            self.wrong_type(key, node, want)
+            return None
         return self._each(nodes, lambda item: self._path(key, item, base))
 
     def network(self, key: str, node: Node) -> tuple[tuple[Reach, At], ...] | None:
@@ -76,7 +77,8 @@ class Reader:
             return ((True, node.at),) if node.value else ()
         if not isinstance(node, Items):
             want = "`true`, `false`, or a list of hosts: `[api.example.com:443]`"
-            return self.wrong_type(key, node, want)
+            self.wrong_type(key, node, want)
+            return None
         return self._each(node, lambda item: self._endpoint(key, item))
 
     def names(self, key: str, node: Node) -> tuple[tuple[str, At], ...] | None:
@@ -84,14 +86,16 @@ class Reader:
         if is_null(node):
             return ()
         if not isinstance(node, Items):
-            return self.wrong_type(key, node, f"a list of variable names: `{key}: [TZ]`")
+            self.wrong_type(key, node, f"a list of variable names: `{key}: [TZ]`")
+            return None
         return self._each(node, lambda item: self._name(key, item))
 
     def seconds(self, key: str, node: Node) -> float | None:
         """Read a number of seconds, above 0 and finite. The caller says what null means."""
         value = node.value if isinstance(node, Scalar) else None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            return self.wrong_type(key, node, f"a number of seconds: `{key}: 30`")
+            self.wrong_type(key, node, f"a number of seconds: `{key}: 30`")
+            return None
         if not (math.isfinite(value) if isinstance(value, float) else value < _MOST) or value <= 0:
             self.fault("type", f"`{key}` is not a number above 0", node.at, f"write seconds: `{key}: 30`")
             return None
@@ -100,7 +104,8 @@ class Reader:
     def limits(self, key: str, node: Node) -> tuple[tuple[str, int, At], ...] | None:
         """Read a map of bounds: bytes as a number or as `512MiB`, processes as a number."""
         if not isinstance(node, Mapping):
-            return self.wrong_type(key, node, "a map: `limits: {memory: 1GiB, processes: 64}`")
+            self.wrong_type(key, node, "a map: `limits: {memory: 1GiB, processes: 64}`")
+            return None
         known = [entry for entry in node if entry.key in LIMIT_NAMES]
         for entry in node:
             if entry not in known:
@@ -119,19 +124,22 @@ class Reader:
         """Read one of a few words."""
         if isinstance(node, Scalar) and node.value in words and isinstance(node.value, str):
             return node.value
-        return self.wrong_type(key, node, " or ".join(f"`{key}: {word}`" for word in words))
+        self.wrong_type(key, node, " or ".join(f"`{key}: {word}`" for word in words))
+        return None
 
     def truth(self, key: str, node: Node) -> bool | None:
         """Read a boolean."""
         if isinstance(node, Scalar) and isinstance(node.value, bool):
             return node.value
-        return self.wrong_type(key, node, f"`{key}: true` or `{key}: false`")
+        self.wrong_type(key, node, f"`{key}: true` or `{key}: false`")
+        return None
 
     def text(self, key: str, node: Node) -> str | None:
         """Read a string that is not empty."""
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
             return node.value
-        return self.wrong_type(key, node, f"a text for `{key}`")
+        self.wrong_type(key, node, f"a text for `{key}`")
+        return None
 
     def _each(self, nodes: Iterable[Node], read: Callable[[Node], T | None]) -> tuple[T, ...] | None:
         values = [read(node) for node in nodes]
@@ -139,9 +147,10 @@ class Reader:
 
     def _path(self, key: str, node: Node, base: Base) -> Spelled | None:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
-            return self.wrong_type(
+            self.wrong_type(
                 f"an item of {key}", node, "each path as a text, in quotes if it looks like something else"
             )
+            return None
         fault = path_fault(node.value, base)
         if fault is not None:
             self.fault("path", f"{key}: {fault[0]}", node.at, fault[1])
@@ -150,7 +159,8 @@ class Reader:
 
     def _endpoint(self, key: str, node: Node) -> tuple[Reach, At] | None:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
-            return self.wrong_type(f"an item of {key}", node, "each host as a text: `api.example.com:443`")
+            self.wrong_type(f"an item of {key}", node, "each host as a text: `api.example.com:443`")
+            return None
         try:
             return Endpoint.parse(node.value), node.at
         except ValueError as wrong:
@@ -165,9 +175,8 @@ class Reader:
     def _name(self, key: str, node: Node) -> tuple[str, At] | None:
         if isinstance(node, Scalar) and isinstance(node.value, str) and _NAME.fullmatch(node.value):
             return node.value, node.at
-        return self.wrong_type(
-            f"an item of {key}", node, "each variable by its name, letters, digits and `_`"
-        )
+        self.wrong_type(f"an item of {key}", node, "each variable by its name, letters, digits and `_`")
+        return None
 
     def _limit(self, entry: Entry) -> int | None:
         node = entry.value
@@ -177,7 +186,8 @@ class Reader:
             value = int(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else None
         if isinstance(value, bool) or not isinstance(value, int):
             example = "64" if entry.key == "processes" else "512MiB"
-            return self.wrong_type(entry.key, node, f"a whole number or a size: `{entry.key}: {example}`")
+            self.wrong_type(entry.key, node, f"a whole number or a size: `{entry.key}: {example}`")
+            return None
         # Keeping no output and writing no file are sensible wishes; a run in no memory is a typing error.
         least = 0 if entry.key in {"output", "file_size"} else 1
         if not least <= value < _MOST:

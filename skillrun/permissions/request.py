@@ -10,6 +10,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from skillrun.permissions.endpoint import Endpoint
 from skillrun.permissions.grant import Capability, Cwd, Value
 from skillrun.permissions.near import near_key
 from skillrun.permissions.reading import Reader, is_null
@@ -19,7 +20,7 @@ from skillrun.problem import At, Problem, Severity, note, warning
 from skillrun.skills.node import Entry, Items, Mapping, Scalar
 
 if TYPE_CHECKING:
-    from skillrun.permissions.endpoint import Endpoint
+    from skillrun.permissions.reading import Reach
     from skillrun.skills.model import Skill
     from skillrun.skills.node import Node
 
@@ -152,7 +153,6 @@ def _section(metadata: Mapping, reader: Reader, found: dict[str, Entry]) -> None
             reader.fault(
                 "near-key", f"`metadata.{entry.key}` is not a key", entry.at, f"did you mean `{SECTION}`?"
             )
-    _misplaced(Entry("metadata", metadata.at, metadata), reader)
 
 
 def _ours(
@@ -210,11 +210,7 @@ def _asked(key: str, node: Node, reader: Reader, base: Base) -> list[Asked]:
     if capability in {Capability.FS_READ, Capability.FS_WRITE}:
         return [Asked(capability, s.text, s.at, s.base) for s in reader.paths(key, node, base) or ()]
     if capability is Capability.NETWORK:
-        reaches = reader.network(key, node) or ()
-        return [
-            Asked(capability, True, at) if isinstance(r, bool) else Asked(capability, str(r), at, endpoint=r)
-            for r, at in reaches
-        ]
+        return [_reach(reach, at) for reach, at in reader.network(key, node) or ()]
     if capability is Capability.ENV:
         return [Asked(capability, name, at) for name, at in reader.names(key, node) or ()]
     if capability is Capability.LIMITS:
@@ -222,18 +218,25 @@ def _asked(key: str, node: Node, reader: Reader, base: Base) -> list[Asked]:
             Asked(capability, f"{name}={value}", at) for name, value, at in reader.limits(key, node) or ()
         ]
     if capability is Capability.TIMEOUT:
-        seconds = reader.seconds(key, node)
-        return [] if seconds is None else [Asked(capability, seconds, node.at)]
-    word = reader.word(key, node, ("external", "core"))
-    # `external` is what everybody gets, so only `core` asks for something.
-    return [Asked(capability, word, node.at)] if word == "core" else []
+        value: Value = reader.seconds(key, node)
+    else:
+        # `external` is what everybody gets, so only `core` asks for something.
+        value = "core" if reader.word(key, node, ("external", "core")) == "core" else None
+    return [] if value is None else [Asked(capability, value, node.at)]
+
+
+def _reach(reach: Reach, at: At) -> Asked:
+    if isinstance(reach, Endpoint):
+        return Asked(Capability.NETWORK, str(reach), at, endpoint=reach)
+    return Asked(Capability.NETWORK, reach, at)
 
 
 def _scripts(entry: Entry | None, reader: Reader) -> Mapping | None:
     if entry is None or is_null(entry.value):
         return None
     if not isinstance(entry.value, Mapping):
-        return reader.wrong_type("scripts", entry.value, "a map from script name to what it takes")
+        reader.wrong_type("scripts", entry.value, "a map from script name to what it takes")
+        return None
     for script in entry.value:
         if not isinstance(script.value, Mapping) and not is_null(script.value):
             reader.wrong_type(

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from skillrun.permissions.capabilities import inside
+
 _MOST_LINKS = 40  # the kernel's own bound (path_resolution(7))
 
 
@@ -50,6 +52,17 @@ class Resolved:
     is_dir: bool
     fault: str | None = None
     links: tuple[Path, ...] = ()
+
+    def escape(self, *anchors: Path) -> Path | None:
+        """Return a folder that the path left through a link that lies in it, or None.
+
+        A workspace or a skill is content of somebody else: a link planted there must not decide where a
+        line of the operator's leads (`${workspace}/out` as a link to `~/.ssh`).
+        """
+        if not self.links:
+            return None
+        left = (anchor for anchor in anchors if not inside(self.path, anchor))
+        return next((anchor for anchor in left if any(inside(link, anchor) for link in self.links)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,45 +115,49 @@ class Resolver:
         return other != name and self._same(f"{parent}/{name}", f"{parent}/{other}")
 
     def _follow(self, text: str) -> Resolved:
-        here, links, node = "", [], None
+        here = ""
+        links: list[Path] = []
         missing: list[str] = []
         rest = _parts(text)
         tail = -1  # names still to come after the outermost link that is being followed; -1: none is
+        leaf = False
         while rest:
             name = rest.pop()
-            if name == "..":
-                if missing:
-                    missing.pop()  # a name that is not there is no link either, so this is safe as text
-                else:
-                    here = here.rpartition("/")[0]
-                node = None
-                continue
-            if missing:
-                missing.append(name)
+            if missing or name == "..":
+                # A name that is not there is no link either, so going up from it is safe as text.
+                here = here if missing or name != ".." else here.rpartition("/")[0]
+                _step(missing, name)
                 continue
             node = self._look(here, name)
-            if node.fault is not None:
-                return _nowhere(f"{here}/{name}", node.fault, links)
+            within_link = 0 <= tail <= len(rest)
+            fault = self._fault(node, here, more=bool(rest), within_link=within_link, links=len(links))
+            if fault is not None:
+                return Resolved(
+                    Path(f"{here}/{name}"), exists=False, is_dir=False, fault=fault, links=tuple(links)
+                )
             if node.mode is None:
-                if 0 <= tail <= len(rest):
-                    # A write through it would create the target, outside of what anybody compared (C-13).
-                    return _nowhere(f"{here}/{name}", "a link on the way leads to nothing", links)
                 missing.append(name)
             elif stat.S_ISLNK(node.mode):
                 links.append(Path(f"{here}/{node.name}"))
-                if len(links) > _MOST_LINKS:
-                    return _nowhere(f"{here}/{name}", "too many links on the way", links)
-                tail = tail if 0 <= tail <= len(rest) else len(rest)
+                tail = tail if within_link else len(rest)
                 here = "" if node.target.startswith("/") else here
                 rest.extend(_parts(node.target))
-            elif rest and not stat.S_ISDIR(node.mode):
-                return _nowhere(f"{here}/{name}", f"`{here}/{name}` is not a folder", links)
             else:
                 here = f"{here}/{node.name}"
+                leaf = not stat.S_ISDIR(node.mode)
         path = Path("/".join((here, *missing)) or "/")
-        # Without a last node the way ended at `/`, at a parent, or at a link to one of them: all folders.
-        is_dir = not missing and (node is None or node.mode is None or not _is_leaf(node.mode))
-        return Resolved(path, exists=not missing, is_dir=is_dir, links=tuple(links))
+        # Whatever came last, `here` is a folder unless it was entered as something else: only a last name can be.
+        return Resolved(path, exists=not missing, is_dir=not missing and not leaf, links=tuple(links))
+
+    def _fault(self, node: _Node, here: str, *, more: bool, within_link: bool, links: int) -> str | None:
+        if node.fault is not None:
+            return node.fault
+        if node.mode is None:
+            # A write through such a link would create its target, outside of what anybody compared (C-13).
+            return "a link on the way leads to nothing" if within_link else None
+        if stat.S_ISLNK(node.mode):
+            return "too many links on the way" if links >= _MOST_LINKS else None
+        return f"`{here}/{node.name}` is not a folder" if more and not stat.S_ISDIR(node.mode) else None
 
     def _look(self, parent: str, name: str) -> _Node:
         key = (parent, name)
@@ -189,13 +206,12 @@ def fold(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-def _is_leaf(mode: int) -> bool:
-    return not (stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+def _step(missing: list[str], name: str) -> None:
+    if name != "..":
+        missing.append(name)
+    elif missing:
+        missing.pop()
 
 
 def _parts(text: str) -> list[str]:
     return [part for part in reversed(text.split("/")) if part not in {"", "."}]
-
-
-def _nowhere(path: str, fault: str, links: list[Path]) -> Resolved:
-    return Resolved(Path(path), exists=False, is_dir=False, fault=fault, links=tuple(links))

@@ -45,9 +45,12 @@ def _read(path: Path, *, project: bool) -> bytes:
         raise _wrong(
             path, "unreadable", f"`{path}` cannot be read: {reason}", "check the name and its modes"
         ) from None
-    with os.fdopen(descriptor, "rb") as file:
-        _check(path, os.fstat(file.fileno()))
-        return file.read(SIZE_LIMIT + 1)
+    try:
+        _check(path, os.fstat(descriptor))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(SIZE_LIMIT + 1)
+    finally:
+        os.close(descriptor)
 
 
 def _check(path: Path, seen: os.stat_result) -> None:

@@ -49,23 +49,27 @@ def path_fault(text: str, base: Base = Relative.CWD) -> tuple[str, str] | None:
     `$UNSET/x` would become `/x` (C-11).
     """
     plain = _VARIABLE.sub("", text, count=1) if text.startswith("${") else text
+    fault = None
     if not text:
-        return "an empty path names nothing", "leave it out, or write `.`"
-    if _CONTROL.search(text) or not _encodable(text):
-        return "a path holds a NUL, a control character or a broken character", "write the plain name"
-    if "$" in plain:
+        fault = "an empty path names nothing", "leave it out, or write `.`"
+    elif _CONTROL.search(text) or not _encodable(text):
+        fault = "a path holds a NUL, a control character or a broken character", "write the plain name"
+    elif "$" in plain:
         known = "`${workspace}`, `${skill}` and `${scratch}`, at the start"
-        return f"`{text}` uses a variable that is not expanded here", f"only {known} are"
-    if text.startswith("~") and not text.startswith("~/"):
-        return f"`{text}` is another user's home or a bare `~`", "write `~/…` for your own, or the whole path"
-    if _GLOB.search(plain):
-        return f"`{text}` is a pattern", "name the folder that holds them; patterns are never expanded"
-    if base is Relative.FORBIDDEN and not text.startswith(("/", "~/", "${")):
-        return (
+        fault = f"`{text}` uses a variable that is not expanded here", f"only {known} are"
+    elif text.startswith("~") and not text.startswith("~/"):
+        fault = (
+            f"`{text}` is another user's home or a bare `~`",
+            "write `~/…` for your own, or the whole path",
+        )
+    elif _GLOB.search(plain):
+        fault = f"`{text}` is a pattern", "name the folder that holds them; patterns are never expanded"
+    elif base is Relative.FORBIDDEN and not text.startswith(("/", "~/", "${")):
+        fault = (
             f"`{text}` is relative, and this file belongs to no folder",
             "write `${workspace}/…` or a whole path",
         )
-    return None
+    return fault
 
 
 def expand(spelled: Spelled, place: Place, cwd: Path) -> str:

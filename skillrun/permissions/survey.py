@@ -16,7 +16,7 @@ from skillrun.problem import At
 from skillrun.resources import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillrun.permissions.place import Place
     from skillrun.permissions.resolve import Resolver
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SECRETS_AT = At(preset="secrets")
 """Where a shipped secret name stands: `profiles/secrets.yaml`."""
 _Parts: TypeAlias = tuple[str, ...]
+_Names: TypeAlias = (
+    "Mapping[str, Sequence[tuple[_Parts, str]]]"  # by folded first component: components and reason
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,111 +42,137 @@ class Ground:
     named: frozenset[Path]
 
 
-def survey(ground: Ground, deny: Sequence[Spelled], resolver: Resolver, place: Place) -> tuple[Denied, ...]:
-    """Return every denied path that touches a granted one, whether it exists or not.
+def survey(ground: Ground, deny: Sequence[Spelled], resolver: Resolver, place: Place) -> dict[str, Denied]:
+    """Return every denied path that touches a granted one, by its text, whether it exists or not.
 
     A denied path that is a link is denied as a node and as what it leads to: the name may not be
     replaced, and the content may not be reached by its own name.
     """
-    found: dict[Path, Denied] = {}
-    for denied in (*_entries(ground, deny, resolver, place), *_secrets(ground, resolver, place)):
-        related = any(inside(denied.path, path) or inside(path, denied.path) for path, _ in ground.granted)
-        if related:
-            found.setdefault(denied.path, denied)
-    return tuple(found.values())
+    found: dict[str, Denied] = {}
+    for denied in _entries(ground, deny, resolver, place):
+        if any(inside(denied.path, path) or inside(path, denied.path) for path, _ in ground.granted):
+            found.setdefault(str(denied.path), denied)
+    for text, denied in _secrets(ground, resolver, place):
+        if denied.path not in ground.named:
+            found.setdefault(text, denied)
+    return found
+
+
+def denied_by(path: Path, denied: Mapping[str, Denied], resolver: Resolver) -> Denied | None:
+    """Return what denies a path: itself, or a folder above it. `denied` is what `survey` found.
+
+    A path that does not exist has only the spelling of whoever asked; where the volume ignores letter
+    case another spelling of a denied name is that name.
+    """
+    text = str(path)
+    while text:
+        if text in denied:
+            return denied[text]
+        text = text.rpartition("/")[0]
+    if resolver.follow(str(path)).exists:
+        return None
+    parent = next(p for p in path.parents if resolver.follow(str(p)).exists)
+    if not resolver.folds(parent):
+        return None
+    folded = {fold(text): one for text, one in denied.items()}
+    return next((folded[fold(str(p))] for p in (path, *path.parents) if fold(str(p)) in folded), None)
 
 
 def _entries(ground: Ground, deny: Sequence[Spelled], resolver: Resolver, place: Place) -> Iterator[Denied]:
-    if not deny:
-        return
-    roots = dict.fromkeys((*(path for path, _ in ground.granted), *ground.limits, place.workspace))
+    roots = (
+        dict.fromkeys((*(path for path, _ in ground.granted), *ground.limits, place.workspace))
+        if deny
+        else ()
+    )
     for spelled in deny:
         reason = f"`deny` names `{spelled.text}`"
         relative = not spelled.text.startswith(("/", "~/", "${"))
+        texts = [f"{root}/{spelled.text}" for root in roots] if relative else []
         if not relative or spelled.base is not Relative.CWD:
-            yield from _both(absolute(spelled, place), reason, spelled.at, resolver)
-        if relative:
-            for root in roots:
-                yield from _both(f"{root}/{spelled.text}", reason, spelled.at, resolver)
-            words = _words(spelled.text)
-            for path, why in _on_the_way(ground, {words: reason} if words else {}, resolver):
-                yield Denied(path, why, spelled.at)
+            texts.append(absolute(spelled, place))
+        for text in texts:
+            yield from (Denied(path, why, spelled.at) for path, why in _both(text, reason, resolver))
+        words = _words(spelled.text) if relative else ()
+        if words:
+            names = {fold(words[0]): ((words, reason),)}
+            yield from (Denied(path, why, spelled.at) for path, why in _on_the_way(ground, names, resolver))
 
 
-def _secrets(ground: Ground, resolver: Resolver, place: Place) -> Iterator[Denied]:
-    granted = [path for path, folder in ground.granted if folder]
-    # A grant above the workspace or the home folder would take their secrets along, one level too deep to be "directly under".
+def _secrets(ground: Ground, resolver: Resolver, place: Place) -> Iterator[tuple[str, Denied]]:
+    roots = [path for path, folder in ground.granted if folder]
+    # A grant above the workspace or the home folder would take their secrets along, too deep to be "directly under" it.
     inner = [
-        p for p in (place.workspace, place.home) if p is not None and any(inside(p, root) for root in granted)
+        p for p in (place.workspace, place.home) if p is not None and any(inside(p, root) for root in roots)
     ]
-    for root in dict.fromkeys((*granted, *inner)):
-        top = str(root).rstrip("/")
-        for words, name, reason in secret_names():
-            if len(words) > 1 and not resolver.exists(f"{top}/{words[0]}"):
-                yield from _unless(ground, Denied(Path(f"{top}/{name}"), reason, SECRETS_AT))
+    for root in dict.fromkeys((*roots, *inner)):
+        there = resolver.follow(str(root)).exists
+        for first, names in _below(root):
+            try:
+                found = there and resolver.disk.lstat(first)
+            except OSError:
+                found = False
+            if not found:
+                yield from names  # what is not there is no link, so its text is its physical path
                 continue
-            for denied in _both(f"{top}/{name}", reason, SECRETS_AT, resolver):
-                yield from _unless(ground, denied)
-    for path, reason in _on_the_way(ground, {words: reason for words, _, reason in secret_names()}, resolver):
-        yield from _unless(ground, Denied(path, reason, SECRETS_AT))
+            for text, denied in names:
+                for path, why in _both(text, denied.reason, resolver):
+                    yield str(path), Denied(path, why, SECRETS_AT)
+    for path, reason in _on_the_way(ground, _secret_words(), resolver):
+        yield str(path), Denied(path, reason, SECRETS_AT)
 
 
-def _unless(ground: Ground, denied: Denied) -> Iterator[Denied]:
-    if denied.path not in ground.named:
-        yield denied
-
-
-def _on_the_way(ground: Ground, names: dict[_Parts, str], resolver: Resolver) -> Iterator[tuple[Path, str]]:
+def _on_the_way(ground: Ground, names: _Names, resolver: Resolver) -> Iterator[tuple[Path, str]]:
     """Find names among the components of a granted path, below the operator's root that it lies in.
 
-    Whoever asks for `./app/.env` by name gets no more than who asks for `.` does.
+    A secret or denied name that is asked for by itself is as denied as one that a wider path would take
+    along, at any depth.
     """
-    first: dict[str, list[_Parts]] = {}
-    for words in names:
-        first.setdefault(fold(words[0]), []).append(words)
     for path, _ in ground.granted:
-        top = max(
-            (root for root in ground.limits if inside(path, root)),
-            key=lambda p: len(p.parts),
-            default=Path("/"),
-        )
+        depth = max((len(root.parts) for root in ground.limits if inside(path, root)), default=1)
         parts = path.parts
-        for start in range(len(top.parts), len(parts)):
-            for words in first.get(fold(parts[start]), ()):
+        for start in range(depth, len(parts)):
+            for words, reason in names.get(fold(parts[start]), ()):
                 end = start + len(words)
-                found = Path(*parts[:end])
-                if _equal(parts[start:end], words, Path(*parts[:start]), resolver):
-                    yield found, names[words]
+                if _equal(parts[start:end], words, parts[:start], resolver):
+                    yield Path(*parts[:end]), reason
 
 
-def _equal(parts: _Parts, words: _Parts, parent: Path, resolver: Resolver) -> bool:
-    return parts == words or (tuple(map(fold, parts)) == tuple(map(fold, words)) and resolver.folds(parent))
+def _equal(parts: _Parts, words: _Parts, parent: _Parts, resolver: Resolver) -> bool:
+    return parts == words or (
+        tuple(map(fold, parts)) == tuple(map(fold, words)) and resolver.folds(Path(*parent))
+    )
 
 
-def _both(text: str, reason: str, at: At, resolver: Resolver) -> Iterable[Denied]:
+def _both(text: str, reason: str, resolver: Resolver) -> Iterable[tuple[Path, str]]:
     node, target = resolver.leaf(text)
-    if target is None:
-        return (Denied(node, reason, at),)
-    return (Denied(node, reason, at), Denied(target, f"{reason}, which leads here", at))
-
-
-def denied_by(path: Path, denied: Sequence[Denied], resolver: Resolver) -> Denied | None:
-    """Return what denies a path that does not exist yet, also by another spelling where a volume ignores letter case."""
-    for one in denied:
-        if inside(path, one.path):
-            return one
-    for one in denied:
-        same = fold(str(path)) == fold(str(one.path)) or fold(str(path)).startswith(fold(str(one.path)) + "/")
-        if same and resolver.folds(one.path.parent):
-            return one
-    return None
+    return ((node, reason),) if target is None else ((node, reason), (target, f"{reason}, which leads here"))
 
 
 @functools.cache
-def secret_names() -> tuple[tuple[_Parts, str, str], ...]:
-    """Return the shipped secret names: components, text, reason."""
-    groups = table("secrets")["secrets"]
-    return tuple((_words(name), name, group["reason"]) for group in groups for name in group["names"])
+def _secret_names() -> tuple[tuple[str, str], ...]:
+    return tuple((name, group["reason"]) for group in table("secrets")["secrets"] for name in group["names"])
+
+
+@functools.cache
+def _secret_words() -> _Names:
+    found: dict[str, list[tuple[_Parts, str]]] = {}
+    for name, reason in _secret_names():
+        words = _words(name)
+        found.setdefault(fold(words[0]), []).append((words, reason))
+    return found
+
+
+# A function of the shipped table and a root's name alone, so remembering it can't be wrong; it is most of a decision's cost.
+@functools.lru_cache(maxsize=256)
+def _below(root: Path) -> tuple[tuple[str, tuple[tuple[str, Denied], ...]], ...]:
+    top = str(root).rstrip("/")
+    groups: dict[str, list[tuple[str, Denied]]] = {}
+    for name, reason in _secret_names():
+        text = f"{top}/{name}"
+        groups.setdefault(f"{top}/{_words(name)[0]}", []).append(
+            (text, Denied(Path(text), reason, SECRETS_AT))
+        )
+    return tuple((first, tuple(names)) for first, names in groups.items())
 
 
 def _words(text: str) -> _Parts:

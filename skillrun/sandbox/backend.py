@@ -32,19 +32,25 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """What is started and how: `wire` is what `confine` reads, the rest is for the Result."""
+    """What is started and how: `wire` and `base` are what `confine` reads.
+
+    `base` is the part that many runs share, as JSON; it is sent once. None is a run without confinement.
+    """
 
     backend: str
     level: int | None
     guarantees: Guarantees
     wire: Mapping[str, Any]
+    base: str | None = None
     warnings: tuple[Problem, ...] = ()
 
 
 class Backend(Protocol):
     """Turns a policy into a plan. Every method is pure: the host speaks through the probe."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name that `--backend` takes."""
 
     def problems(self, probe: Probe) -> tuple[Problem, ...]:
         """Say why this backend can't be used on this host; empty when it can."""

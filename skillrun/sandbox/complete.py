@@ -46,7 +46,7 @@ class Guarded:
 
 def complete(grant: Grant, place: Place, subject: Subject, guarded: Guarded) -> Policy:
     """Make the policy. Pure: every path comes resolved with the arguments."""
-    program, *options = _command(subject)
+    command = _command(subject)
     rules = _rules(grant, place, subject)
     writes = tuple(rule.path for rule in rules if rule.access is Access.WRITE and rule.path != place.scratch)
     return Policy(
@@ -54,14 +54,14 @@ def complete(grant: Grant, place: Place, subject: Subject, guarded: Guarded) -> 
         workspace=place.workspace,
         scratch=place.scratch,
         cwd=place.skill if grant.cwd is Cwd.SKILL else place.workspace,
-        argv=(program, *options, *subject.arguments),
+        argv=(*command, *subject.arguments),
         environ=environment(grant, place, subject.interpreter),
         script=subject.script.path,
         script_identity=subject.identity,
         interpreter=subject.interpreter,
         rules=rules,
         kept=_kept(grant, place, subject, guarded=guarded, writes=writes),
-        network=not grant.capabilities.network.empty,
+        network=bool(grant.capabilities.network),
         timeout=grant.capabilities.timeout,
         limits=grant.capabilities.limits,
         require=grant.require,

@@ -104,7 +104,7 @@ def _program(path: str) -> Spot | None:
 
 def _list(folder: Path, spots: dict[Path, Spot]) -> tuple[Path, ...]:
     """List a folder's entries that are no links, noting their spots."""
-    listed = []
+    listed: list[Path] = []
     with os.scandir(folder) as found:
         for entry in found:
             if len(listed) >= _MOST_ENTRIES:

@@ -45,6 +45,6 @@ class Passthrough:
             backend=self.name,
             level=None,
             guarantees=self.guarantees(policy, probe),
-            wire=wire(policy, landscape, mode="tree", confinement=None),
+            wire=wire(policy, landscape, mode="tree", rules=()),
             warnings=(warning("unconfined", f"this run is not confined: {reason}"),),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,6 +68,10 @@ class Policy:
     require: Requirement
     unconfined: Unconfined | None
     warnings: tuple[Problem, ...] = ()
+
+    def shortened(self, timeout: float) -> Policy:
+        """Return the policy with a deadline of at most `timeout` seconds."""
+        return replace(self, timeout=min(self.timeout, timeout))
 
     @property
     def write_roots(self) -> tuple[Path, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from skillrun.sandbox.landscape import Landscape
     from skillrun.sandbox.policy import Policy
@@ -19,9 +19,9 @@ _NO_CORE: Final = 1
 
 
 def wire(
-    policy: Policy, landscape: Landscape, *, mode: str, confinement: Mapping[str, Any] | None
+    policy: Policy, landscape: Landscape, *, mode: str, rules: Sequence[Sequence[Any]]
 ) -> dict[str, Any]:
-    """Write the plan. `mode` is how the tree is ended: `group` or `tree`."""
+    """Write the plan. `mode` is how the tree is ended: `group` or `tree`; `rules` are for Landlock."""
     cwd = landscape.spots[policy.cwd]
     script = policy.script_identity
     identity: list[list[Any]] = [[str(policy.script), script.device, script.inode, script.sha256]]
@@ -36,5 +36,5 @@ def wire(
         "cwd": [str(policy.cwd), cwd.device, cwd.inode],
         "rlimits": [[_RLIMIT_CORE, _NO_CORE], [_RLIMIT_FSIZE, int(policy.limits.file_size)]],
         "identity": identity,
-        "confinement": confinement,
+        "rules": rules,
     }

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import os
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillrun.problem import At, Problem, error, note, warning
+from skillrun.skills.catalog import Catalog, Listed, merge
 from skillrun.skills.disk import home_or_above, is_inside
-from skillrun.skills.skill import MANIFEST, load_skill, misnamed
+from skillrun.skills.script_walk import ENTRY_LIMIT
+from skillrun.skills.skill import MANIFEST, load_skill, misnamed, read_skill
 
 if TYPE_CHECKING:
     from skillrun.skills.model import Skill
+
+__all__ = [
+    "Catalog",
+    "Found",
+    "Listed",
+    "RootStatus",
+    "discover",
+    "merge",
+    "read_skill",
+]  # one door to the room's finding
 
 DEPTH: Final = 6
 """Levels below a root that are looked at (DESIGN 6)."""
@@ -64,14 +77,18 @@ def discover(root: Path, *, own: bool, home: Path | None, repository: Path | Non
     walk = _Walk(root, own=own, home=real_home, repository=repository)
     bound = None if own else os.path.realpath(repository or physical)
     walk.run(physical, bound)
-    skills = tuple(skill for _, skill in sorted(walk.skills, key=lambda found: found[0]))
+    if walk.linked:  # what came through links was found last
+        walk.skills.sort(key=lambda skill: [os.fsencode(part) for part in skill.found.parts])
     return Found(
-        root, RootStatus.INCOMPLETE if walk.stopped else RootStatus.OK, own, skills, tuple(walk.problems)
+        root,
+        RootStatus.INCOMPLETE if walk.stopped else RootStatus.OK,
+        own,
+        tuple(walk.skills),
+        tuple(walk.problems),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(NamedTuple):
     """A folder to look at: physical path, the path it was found by, and what applies below it."""
 
     physical: str
@@ -79,6 +96,7 @@ class _Folder:
     depth: int
     bound: str | None  # where links below it may lead; None: anywhere but home
     outer: str | None  # the skill it lies in
+    entries: list[os.DirEntry[str]] | None = None  # what lies in it, where it has been listed
 
 
 class _Walk:
@@ -91,7 +109,8 @@ class _Walk:
         self.repository = repository
         self.seen: set[tuple[int, int]] = set()
         self.links: deque[_Folder] = deque()
-        self.skills: list[tuple[list[bytes], Skill]] = []
+        self.skills: list[Skill] = []
+        self.linked = False
         self.problems: list[Problem] = []
         self.folders = 0
         self.stopped = False
@@ -113,46 +132,77 @@ class _Walk:
                 )
                 return
             self.folders += 1
-            stack.extend(reversed(self.look(stack.pop())))
+            folder = stack.pop()
+            try:
+                stack.extend(reversed(self.look(folder)))
+            except OSError as wrong:
+                message = f"the folder can't be read: {wrong.strerror}"
+                self.problems.append(error("folder-unreadable", message, at=At(Path(folder.found))))
 
     def look(self, folder: _Folder) -> list[_Folder]:
-        """Look at one folder: take its skill if it is one, queue its links, return its folders."""
-        try:
-            status = os.lstat(folder.physical)
-            if (status.st_dev, status.st_ino) in self.seen:
-                return []
-            self.seen.add((status.st_dev, status.st_ino))
-            with os.scandir(folder.physical) as listing:
-                entries = sorted(listing, key=lambda entry: os.fsencode(entry.name))
-            names = {entry.name for entry in entries}
-            below = folder
-            if MANIFEST in names:
-                self.take(folder, has_scripts="scripts" in names)
-                below = _Folder(folder.physical, folder.found, folder.depth, folder.bound, folder.found)
-            elif MANIFEST.lower() in map(str.lower, names):
-                near = next(name for name in sorted(names) if name.lower() == MANIFEST.lower())
-                self.problems.append(misnamed(Path(folder.found), near))
-            if folder.depth >= DEPTH:
-                return []
-            return self.below(below, entries)
-        except OSError as wrong:
-            message = f"the folder can't be read: {wrong.strerror}"
-            self.problems.append(error("folder-unreadable", message, at=At(Path(folder.found))))
+        """Look at one folder: take its skill if it is one, queue its links, return its folders. Raises OSError."""
+        entries = folder.entries if folder.entries is not None else self.listing(folder.physical)
+        names = [entry.name for entry in entries]
+        outer = folder.outer
+        scripts: list[os.DirEntry[str]] | None = None
+        if MANIFEST in names:
+            outer = folder.found
+            scripts = self.scripts(folder, entries)
+            self.take(folder, scripts)
+        elif near := [name for name in names if name.lower() == MANIFEST.lower()]:
+            self.problems.append(misnamed(Path(folder.found), min(near)))
+        if folder.depth >= DEPTH:
             return []
-
-    def below(self, folder: _Folder, entries: list[os.DirEntry[str]]) -> list[_Folder]:
-        """Return the real folders among some entries and queue the links."""
+        if len(entries) > 1:
+            entries.sort(key=_name if "".join(names).isascii() else _name_bytes)
+        prefix = folder.found if folder.found.endswith("/") else f"{folder.found}/"
         folders = []
         for entry in entries:
-            if entry.name in _SKIPPED or entry.name == MANIFEST:
+            name = entry.name
+            if name in _SKIPPED:
                 continue
-            found = f"{folder.found}/{entry.name}"
-            step = _Folder(entry.path, found, folder.depth + 1, folder.bound, folder.outer)
-            if entry.is_symlink():
+            step = _Folder(entry.path, prefix + name, folder.depth + 1, folder.bound, outer)
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(step._replace(entries=scripts) if name == "scripts" and scripts else step)
+            elif entry.is_symlink() and name != MANIFEST:
                 self.links.append(step)
-            elif entry.is_dir(follow_symlinks=False):
-                folders.append(step)
         return folders
+
+    def listing(self, physical: str) -> list[os.DirEntry[str]]:
+        """List a folder, each once, without the files: nobody asks for those, and there may be a million."""
+        if not self.first_time(physical):
+            return []
+        with os.scandir(physical) as entries:
+            return [
+                entry
+                for entry in entries
+                if not entry.is_file(follow_symlinks=False) or entry.name.lower() == MANIFEST.lower()
+            ]
+
+    def scripts(self, folder: _Folder, entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]] | None:
+        """List a skill's `scripts` with its files, once for both: its scripts, and skills further down.
+
+        None where that fails, is left to a link, or lies too deep: whoever looks next will say.
+        """
+        top = next((entry for entry in entries if entry.name == "scripts"), None)
+        if top is None:
+            return []
+        if folder.depth >= DEPTH or not top.is_dir(follow_symlinks=False):
+            return None
+        try:
+            if not self.first_time(top.path):
+                return None
+            with os.scandir(top.path) as listing:
+                return list(itertools.islice(listing, ENTRY_LIMIT + 1))
+        except OSError:
+            return None
+
+    def first_time(self, physical: str) -> bool:
+        status = os.lstat(physical)
+        identity = (status.st_dev, status.st_ino)
+        known = identity in self.seen
+        self.seen.add(identity)
+        return not known
 
     def follow(self, link: _Folder) -> None:
         """Go through a link to a folder, once, where the rule lets it."""
@@ -186,9 +236,10 @@ class _Walk:
         else:
             # What lies behind an operator's link may be a clone: its own links get no further than itself.
             bound = target if link.bound is None else link.bound
+            self.linked = True
             self.descend(_Folder(target, link.found, link.depth, bound, link.outer))
 
-    def take(self, folder: _Folder, *, has_scripts: bool) -> None:
+    def take(self, folder: _Folder, scripts: list[os.DirEntry[str]] | None) -> None:
         """Read the skill of a folder that has a SKILL.md."""
         found = Path(folder.found)
         skill = load_skill(
@@ -197,12 +248,20 @@ class _Walk:
             root=self.root,
             repository=self.repository,
             home=self.home,
-            has_scripts=has_scripts,
+            scripts=scripts,
         )
         if folder.outer is not None:
             message = f"the skill lies inside another skill, `{folder.outer}`; both are skills of their own"
             self.problems.append(note("skill-nested", message, at=At(found / MANIFEST)))
-        self.skills.append(([os.fsencode(part) for part in folder.found.split("/")], skill))
+        self.skills.append(skill)
+
+
+def _name(entry: os.DirEntry[str]) -> str:
+    return entry.name
+
+
+def _name_bytes(entry: os.DirEntry[str]) -> bytes:
+    return os.fsencode(entry.name)
 
 
 def _no_root(root: Path, wrong: OSError | ValueError) -> tuple[RootStatus, Problem]:

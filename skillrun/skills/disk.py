@@ -23,14 +23,23 @@ class NotRegularError(OSError):
     """A path leads to something that is no regular file: a FIFO, a device, a socket, a folder."""
 
 
+class LinkError(NotRegularError):
+    """The last component of a path is a link."""
+
+
 def open_regular(path: str | Path | bytes) -> tuple[int, os.stat_result]:
     """Open a regular file for reading, its last component not a link; the caller closes the descriptor.
 
-    Raises OSError, NotRegularError for anything that is not a regular file.
+    Raises OSError, among them LinkError and NotRegularError.
     """
     # Opening a device can act on it (rewind a tape, take a lock), so it is looked at before and again after.
-    if not stat.S_ISREG(os.lstat(path).st_mode):
-        raise NotRegularError(0, "it is not a regular file")
+    mode = os.lstat(path).st_mode
+    if not stat.S_ISREG(mode):
+        raise (
+            LinkError(0, "it is a link")
+            if stat.S_ISLNK(mode)
+            else NotRegularError(0, "it is not a regular file")
+        )
     fd = os.open(path, _FLAGS)
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
@@ -43,7 +52,9 @@ def read_start(path: str | Path, size: int) -> tuple[bytes, os.stat_result]:
     """Read at most `size` bytes from the start of a regular file. Raises OSError."""
     fd, status = open_regular(path)
     try:
-        data = os.read(fd, min(size, status.st_size + 1))  # a buffer of the whole limit costs more than the reading
+        data = os.read(
+            fd, min(size, status.st_size + 1)
+        )  # a buffer of the whole limit costs more than the reading
         while data and len(data) < min(size, status.st_size):  # a short read, on network file systems
             more = os.read(fd, min(size, status.st_size) - len(data))
             if not more:

@@ -15,7 +15,7 @@ LENGTH: Final = 64
 """Characters of a key, as in the published specification."""
 RULE_TEXT: Final = f"1 to {LENGTH} of a-z, 0-9 and single hyphens, none at an end"
 
-_KEY = re.compile(rf"(?=.{{1,{LENGTH}}}\Z)[a-z0-9]+(?:-[a-z0-9]+)*\Z")
+_KEY = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 
 
 def as_key(text: str) -> str | None:
@@ -25,7 +25,7 @@ def as_key(text: str) -> str | None:
     can't be two skills. Capitals break the rule: nothing is guessed.
     """
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    return plain if _KEY.match(plain) else None
+    return plain if len(plain) <= LENGTH and _KEY.match(plain) else None
 
 
 def skill_key(
@@ -35,15 +35,18 @@ def skill_key(
 
     `at` is the place of the name. The problems say when the name was not used, or differs from the folder.
     """
-    own, other = as_key(name) if name is not None else None, as_key(folder)
-    where = at or At(manifest)
-    if own is not None:
-        if own == other:
-            return own, ()
-        message = f"the name is `{own}`, the folder is `{folder}`; the skill is run as `{own}`"
-        return own, (warning("name-differs-from-folder", message, at=where, help="give both the same name"),)
+    own = as_key(name) if name is not None else None
+    if own is not None and own == folder:
+        return own, ()
+    other = as_key(folder)
+    if own is not None and own == other:
+        return own, ()
     if name is None and other is not None:
         return other, ()  # that the name is missing is said where the front matter is read
+    where = at or At(manifest)
+    if own is not None:
+        message = f"the name is `{own}`, the folder is `{folder}`; the skill is run as `{own}`"
+        return own, (warning("name-differs-from-folder", message, at=where, help="give both the same name"),)
     if other is not None:
         message = f"the name can't be a key ({RULE_TEXT}); the skill is run as `{other}`, after its folder"
         return other, (warning("name-rule", message, at=where, help=f"write `name: {other}`"),)

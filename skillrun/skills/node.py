@@ -52,7 +52,10 @@ class Mapping:
 
     def get(self, key: str) -> Entry | None:
         """Return the entry of a key, or None when it is absent."""
-        return next((entry for entry in self.entries if entry.key == key), None)
+        for entry in self.entries:
+            if entry.key == key:
+                return entry
+        return None
 
 
 Node: TypeAlias = Scalar | Items | Mapping

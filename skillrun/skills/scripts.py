@@ -6,33 +6,23 @@ import difflib
 import functools
 import os
 import re
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun import resources
 from skillrun.errors import SkillError, UsageError
 from skillrun.problem import At, Problem, error, warning
-from skillrun.skills.disk import is_inside, read_start
+from skillrun.skills.disk import read_start
 from skillrun.skills.model import Command, Script, Starter
+from skillrun.skills.script_walk import ScriptWalk
 from skillrun.skills.shebang import LINE_LIMIT, LineError, parse_shebang
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillrun.skills.model import Skill
 
-DEPTH: Final = 3
-"""Levels below `scripts/`, the file's own included (DESIGN 6)."""
-ENTRY_LIMIT: Final = 5_000
-"""Names looked at below one `scripts/`; the largest real one has 484 files."""
 _SOURCE_LIMIT: Final = 1 << 18
 """Bytes of a Python file read to tell a library from a program."""
 
-_BACKUP = re.compile(r"~$|^#.*#$|\.(?:bak|orig|rej|swp|swo|old|tmp|pyc|pyo)$", re.IGNORECASE)
-_SKIPPED_FOLDERS: Final = frozenset(
-    {"__pycache__", "node_modules", "venv"}
-)  # dot folders go with the dot files
 _SUPPORT = re.compile(
     r"^test_|^(?:conftest|__init__|setup)\.|_test\.[a-z]+$|\.(?:test|spec)\.[a-z]+$|\.d\.[cm]?ts$"
 )
@@ -50,23 +40,26 @@ _DATA: Final = frozenset((
 ))  # fmt: skip
 # A line at the left margin that does something when the file is run; all else only defines.
 _DOES_SOMETHING = re.compile(
-    r"^(?![ \t\r\n#@\"')\]}]|(?:async )?def |class |import |from |[A-Za-z_][\w., ]*(?:: [^=]+)?=[^=]"
+    r"^(?![ \t\r\n#@\"')\]}]|(?:async )?def |class |import |from |[A-Za-z_][\w., ]*(?:: [^=\n]+)?=[^=]"
     r"|try:|except\b|else:|finally:|if (?:typing\.)?TYPE_CHECKING|if sys\.|__all__)\S",
     re.MULTILINE,
 )
-# Triple-quoted strings, whose lines stand at the margin without being code.
-_TRIPLE = re.compile(r"""\"{3}(?:[^"\\]|\\.|"(?!""))*\"{3}|'{3}(?:[^'\\]|\\.|'(?!''))*'{3}""", re.DOTALL)
+_TRIPLE = re.compile(r"""\"{3}|'{3}""")
 
 
-def find_scripts(skill_folder: Path) -> tuple[tuple[Script, ...], tuple[Problem, ...]]:
+def find_scripts(
+    skill_folder: Path, listing: list[os.DirEntry[str]] | None = None
+) -> tuple[tuple[Script, ...], tuple[Problem, ...]]:
     """List what can be run below `skill_folder`/scripts, in byte order of the names.
 
-    `skill_folder` is physical. The problems are about what is not listed: links out of the skill,
-    folders that can't be read. A script's own problems are in it.
+    `skill_folder` is physical; `listing` is what lies in its `scripts`, for a caller who has looked.
+    The problems are about what is not listed: links out of the skill, folders that can't be read. A
+    script's own problems are in it.
     """
-    walk = _Walk(skill_folder)
+    walk = ScriptWalk(skill_folder, listing)
     scripts = [script for name, path in walk.files() if (script := _script(name, path)) is not None]
-    scripts.sort(key=lambda script: os.fsencode(script.name))
+    if len(scripts) > 1:
+        scripts.sort(key=lambda script: os.fsencode(script.name))
     return tuple(scripts), tuple(walk.problems)
 
 
@@ -101,101 +94,29 @@ def read_command(
     The command is None where nothing says so (no problem) or where its interpreter line can't be
     followed (a problem that says why). Interpreter line first, then executable format, then the name.
     """
-    at = At(path or Path(name), 1, 1)
     if head.startswith(b"#!"):
+        problem: Problem | None = None
+        command: Command | None = None
         try:
             command, windows = parse_shebang(head)
         except LineError as wrong:
-            return None, (
-                error("script-interpreter-line", f"{wrong}", at=at, help="write `#!/usr/bin/env NAME`"),
-            )
-        if not windows:
-            return command, ()
-        message = f"the interpreter line of `{name}` has a Windows line end; skillrun reads past it, a plain start fails"
-        return command, (
-            warning("script-windows-line-end", message, at=at, help="save the file with LF line ends"),
-        )
+            at = At(path or Path(name), 1, 1)
+            problem = error("script-interpreter-line", f"{wrong}", at=at, help="write `#!/usr/bin/env NAME`")
+        else:
+            if windows:
+                message = (
+                    f"the interpreter line of `{name}` has a Windows line end, so a plain start of it fails"
+                )
+                at = At(path or Path(name), 1, 1)
+                help_ = "save the file with LF line ends; skillrun reads past it"
+                problem = warning("script-windows-line-end", message, at=at, help=help_)
+        return command, () if problem is None else (problem,)
     if head.startswith(_NATIVE):
         return Command(Starter.NATIVE, ""), ()
     run = _extensions().get(_ending(name))
     if run is not None:
         return Command(Starter.EXTENSION, run[0], run[1:]), ()
     return None, ()
-
-
-class _Walk:
-    """A walk below `scripts/` that stays in the skill, whatever links lie there."""
-
-    def __init__(self, skill_folder: Path) -> None:
-        self.skill = os.fspath(skill_folder)
-        self.problems: list[Problem] = []
-        self.seen: set[tuple[int, int]] = set()
-        self.left = ENTRY_LIMIT
-
-    def tell(self, rule: str, message: str, path: str, *, help_: str | None = None) -> None:
-        self.problems.append(warning(rule, message, at=At(Path(path)), help=help_))
-
-    def files(self) -> Iterator[tuple[str, str]]:
-        """Yield name and physical path of each regular file."""
-        top = f"{self.skill}/scripts"
-        try:
-            mode = os.lstat(top).st_mode
-        except OSError:
-            return
-        inside = self.inside(top) if stat.S_ISLNK(mode) else top
-        stack = [] if inside is None else [("", inside)]
-        while stack:
-            prefix, folder = stack.pop()
-            for entry in self.listing(folder):
-                path = self.inside(entry.path) if entry.is_symlink() else entry.path
-                if path is None:
-                    continue
-                mode = os.lstat(path).st_mode if entry.is_symlink() else 0
-                if entry.is_file(follow_symlinks=False) or stat.S_ISREG(mode):
-                    yield prefix + entry.name, path
-                elif prefix.count("/") < DEPTH - 1 and entry.name not in _SKIPPED_FOLDERS:
-                    stack.append((f"{prefix}{entry.name}/", path))  # what is no folder lists nothing
-
-    def listing(self, folder: str) -> list[os.DirEntry[str]]:
-        """List a folder once, without dot files and backups; a limit or an error becomes a problem."""
-        kept: list[os.DirEntry[str]] = []
-        try:
-            status = os.lstat(folder)
-            if (
-                not stat.S_ISDIR(status.st_mode)
-                or (status.st_dev, status.st_ino) in self.seen
-                or self.left < 0
-            ):
-                return kept
-            self.seen.add((status.st_dev, status.st_ino))
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    self.left -= 1
-                    if self.left < 0:
-                        message = (
-                            f"there are more than {ENTRY_LIMIT} files below `scripts`; not all are listed"
-                        )
-                        self.tell("scripts-too-many", message, folder)
-                        break
-                    if not entry.name.startswith(".") and not _BACKUP.search(entry.name):
-                        kept.append(entry)
-        except OSError as wrong:
-            self.tell("scripts-unreadable", f"the folder can't be read: {wrong.strerror}", folder)
-        return kept
-
-    def inside(self, link: str) -> str | None:
-        """Follow a link to its end; None, with a problem, where that is outside the skill or nowhere."""
-        try:
-            target = os.path.realpath(link, strict=True)
-        except OSError:
-            self.tell("script-link-dead", "the link leads nowhere", link, help_="remove it")
-            return None
-        if is_inside(target, self.skill):
-            return target
-        # The target is not named: it's a path of the operator's machine, and this text goes to whoever asked.
-        message = f"`{link[len(self.skill) + 1 :]}` links out of the skill and is not followed"
-        self.tell("script-link-out", message, link, help_="put the file into the skill")
-        return None
 
 
 def _script(name: str, path: str) -> Script | None:
@@ -209,15 +130,16 @@ def _script(name: str, path: str) -> Script | None:
             "script-unreadable", f"`{name}` can't be read: {wrong.strerror}", at=At(Path(path))
         )
         return Script(name, Path(path), None, tool=False, problems=(unreadable,))
-    command, problems = read_command(head, name, path=Path(path))
+    where = Path(path)
+    command, problems = read_command(head, name, path=where)
     if command is None:
         if not problems:
             if not status.st_mode & 0o111 or _ending(name) in _DATA:
                 return None
-            problems = (_no_line(Path(path), empty=not head),)
-        return Script(name, Path(path), None, tool=False, problems=problems)
+            problems = (_no_line(where, empty=not head),)
+        return Script(name, where, None, tool=False, problems=problems)
     tool = not _is_support(name) and not (command.starter is Starter.EXTENSION and _is_library(path, name))
-    return Script(name, Path(path), command, tool=tool, problems=problems)
+    return Script(name, where, command, tool=tool, problems=problems)
 
 
 def _ending(name: str) -> str:
@@ -241,7 +163,21 @@ def _is_library(path: str, name: str) -> bool:
         source = read_start(path, _SOURCE_LIMIT)[0].decode("utf-8", "replace")
     except OSError:
         return False
-    return "__main__" not in source and _DOES_SOMETHING.search(_TRIPLE.sub('""', source)) is None
+    return "__main__" not in source and _DOES_SOMETHING.search(_without_strings(source)) is None
+
+
+def _without_strings(source: str) -> str:
+    """Leave triple-quoted strings out, whose lines stand at the margin without being code; one pass, no parser."""
+    kept: list[str] = []
+    start, opened = 0, ""
+    for quote in _TRIPLE.finditer(source):
+        if not opened:
+            kept.append(source[start : quote.start()])
+            opened = quote[0]
+        elif quote[0] == opened:
+            kept.append('""')
+            start, opened = quote.end(), ""
+    return "".join(kept) if opened else "".join((*kept, source[start:]))
 
 
 @functools.cache

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun.errors import SkillError, UsageError
 from skillrun.problem import At, Problem, error
-from skillrun.skills.disk import NotRegularError, home_or_above, is_inside, read_start
+from skillrun.skills.disk import LinkError, NotRegularError, home_or_above, is_inside, read_start
 from skillrun.skills.front_matter import FrontMatter, read_front_matter
 from skillrun.skills.keys import skill_key
 from skillrun.skills.model import Skill
@@ -58,24 +57,25 @@ def load_skill(
     root: Path | None,
     repository: Path | None,
     home: Path | None,
-    has_scripts: bool = True,
+    scripts: list[os.DirEntry[str]] | None = None,
 ) -> Skill:
     """Make the Skill of a folder that has a SKILL.md. Raises nothing for what is on disk.
 
-    `physical` and `home` are physical; `has_scripts` False says that the caller saw no `scripts` in it.
+    `physical` and `home` are physical; `scripts` is what the caller saw in `scripts`, None when it did not look.
     """
-    path = Path(physical)
+    path = found if os.fspath(found) == physical else Path(physical)
     manifest = path / MANIFEST
     front: FrontMatter | None = None
     problems: tuple[Problem, ...] = ()
     try:
-        front = read_front_matter(_manifest_bytes(manifest, (path, root, repository), home), path=manifest)
+        _check_folder(physical, manifest, home)
+        front = read_front_matter(_manifest_bytes(manifest, (path, root, repository)), path=manifest)
         problems = front.problems
     except SkillError as wrong:
         problems = wrong.problems
     name = front.text("name") if front is not None else None
     key, odd = skill_key(name, found.name or path.name, manifest=manifest, at=_place(front, "name"))
-    scripts, about_scripts = find_scripts(path) if has_scripts else ((), ())
+    listed, about_scripts = find_scripts(path, scripts)
     return Skill(
         key=key,
         name=name,
@@ -85,7 +85,7 @@ def load_skill(
         root=root,
         manifest=manifest,
         front=front.mapping if front is not None else None,
-        scripts=scripts,
+        scripts=listed,
         problems=(*problems, *odd, *about_scripts),
     )
 
@@ -101,24 +101,28 @@ def _place(front: FrontMatter | None, key: str) -> At | None:
     return entry.value.at if entry is not None and isinstance(entry.value, Scalar) else None
 
 
-def _manifest_bytes(manifest: Path, bounds: Sequence[Path | None], home: Path | None) -> bytes:
+def _manifest_bytes(manifest: Path, bounds: Sequence[Path | None]) -> bytes:
     """Read a SKILL.md, one byte more than is ever used so that a larger one shows. Raises SkillError."""
-    if home_or_above(manifest.parent, home):
-        message = "the folder of a skill is readable for its scripts; it can't be a home folder or above one"
-        raise SkillError(
-            error("skill-folder-refused", message, at=At(manifest), help="move the skill into a folder")
-        )
-    path = os.fspath(manifest)
     try:
-        if stat.S_ISLNK(manifest.lstat().st_mode):
-            path = _through_link(manifest, bounds)
-        return read_start(path, SIZE_LIMIT + 1)[0]
+        try:
+            return read_start(manifest, SIZE_LIMIT + 1)[0]
+        except LinkError:
+            return read_start(_through_link(manifest, bounds), SIZE_LIMIT + 1)[0]
     except NotRegularError:
         message = f"`{MANIFEST}` is not a regular file"
         raise SkillError(error("manifest-not-a-file", message, at=At(manifest))) from None
     except OSError as wrong:
         message = f"`{MANIFEST}` can't be read: {wrong.strerror}"
         raise SkillError(error("manifest-unreadable", message, at=At(manifest))) from None
+
+
+def _check_folder(physical: str, manifest: Path, home: Path | None) -> None:
+    """Refuse a skill whose folder, which its scripts may read, is somebody's home."""
+    if home_or_above(physical, home):
+        message = "the folder of a skill is readable for its scripts; it can't be a home folder or above one"
+        raise SkillError(
+            error("skill-folder-refused", message, at=At(manifest), help="move the skill into a folder")
+        )
 
 
 def _through_link(manifest: Path, bounds: Sequence[Path | None]) -> str:

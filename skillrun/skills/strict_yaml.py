@@ -34,6 +34,9 @@ DIGIT_LIMIT: Final = 400
 # a key behind such a break would exist for some readers only.
 _UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 _NUMBER_START = frozenset("+-.0123456789")
+_MEANINGFUL = frozenset(
+    ("", *"~nNtTfF", *_NUMBER_START)
+)  # first characters of plain scalars that are no strings
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _RADIX = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
@@ -47,6 +50,27 @@ _WORDS: Final[dict[str, bool | None]] = {
 
 class YamlProblem(SkillrunError):  # noqa: N818 - it carries problems, and that is the word for them here
     """A text that is not strict YAML; `problems` says everything that is wrong with it, the worst first."""
+
+
+# Every value has a place. The init of a frozen dataclass sets each field through `object.__setattr__`; writing the
+# slots directly takes half the time, which `list` over thousands of skills feels.
+_new_at = At.__new__
+_at_path, _at_line, _at_column, _at_end, _at_preset, _at_flag, _at_excerpt = (
+    At.__dict__[name].__set__
+    for name in ("path", "line", "column", "end_column", "preset", "flag", "excerpt")
+)
+
+
+def _place(path: Path, line: int, column: int, end_column: int, excerpt: str) -> At:
+    at = _new_at(At)
+    _at_path(at, path)
+    _at_line(at, line)
+    _at_column(at, column)
+    _at_end(at, end_column)
+    _at_preset(at, None)
+    _at_flag(at, None)
+    _at_excerpt(at, excerpt)
+    return at
 
 
 def decode_text(data: bytes, *, path: Path, rule: str) -> str:
@@ -141,6 +165,7 @@ class _Tree:
         self.first_line = first_line
         self.rule = rule
         self.lines = text.split("\n")
+        self.last = max(0, len(self.lines) - (2 if text.endswith("\n") else 1))
         self.stack: list[_Open] = []
         self.root: Node | None = None
         self.anchors: dict[str, tuple[Node, int, int]] = {}  # the node, its size, its height
@@ -151,11 +176,15 @@ class _Tree:
 
     def spot(self, line: int, column: int, end_line: int = -1, end_column: int = 0) -> At:
         """Make an At from places that count from 0 in this text; `end_column` is one past the last character."""
-        excerpt = self.lines[line] if line < len(self.lines) else ""
+        if (
+            line > self.last
+        ):  # libyaml puts what is missing at the end behind it: show the last line that has text
+            line, column = self.last, len(self.lines[self.last])
+        excerpt = self.lines[line]
         end = end_column if end_line == line else len(excerpt)
-        return At(
-            self.path, self.first_line + line, column + 1, max(end, column + 1) + 1, None, None, excerpt
-        )
+        if end <= column:
+            end = column + 1
+        return _place(self.path, self.first_line + line, column + 1, end + 1, excerpt)
 
     def fail(self, what: str, message: str, at: At, help: str | None = None) -> None:  # noqa: A002 - the word of the JSON shape
         if len(self.problems) < PROBLEM_LIMIT:
@@ -170,20 +199,22 @@ class _Tree:
 
         self.check_characters()
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(self.text)
+        get_event, scalar, scalar_event = loader.get_event, self.scalar, yaml.ScalarEvent
         handlers = {
-            yaml.ScalarEvent: self.scalar,
-            yaml.MappingStartEvent: self.open,
-            yaml.SequenceStartEvent: self.open,
+            yaml.MappingStartEvent: self.open_map,
+            yaml.SequenceStartEvent: self.open_list,
             yaml.MappingEndEvent: self.close,
             yaml.SequenceEndEvent: self.close,
             yaml.AliasEvent: self.alias,
             yaml.DocumentStartEvent: self.document,
         }
         try:
-            while (event := loader.get_event()) is not None:
-                handler = handlers.get(type(event))
-                if handler is not None:
-                    handler(event)
+            while (event := get_event()) is not None:
+                kind = type(event)
+                if kind is scalar_event:  # three of four events: worth a path of their own
+                    scalar(event)
+                elif kind in handlers:
+                    handlers[kind](event)
         except yaml.YAMLError as wrong:
             raise self.syntax(wrong) from None
         finally:
@@ -211,11 +242,10 @@ class _Tree:
         mark = getattr(wrong, "problem_mark", None) or getattr(wrong, "context_mark", None)
         what = getattr(wrong, "problem", None) or str(wrong)
         line, column = (mark.line, mark.column) if mark is not None else (0, 0)
-        if line >= len(self.lines) or (line == len(self.lines) - 1 and not self.lines[line] and line):
-            line = max(
-                0, len(self.lines) - 2
-            )  # libyaml points behind the last line: show the last one that has text
-            column = len(self.lines[line])
+        if "nesting depth" in what:  # libyaml looks ahead, past our own limit, and has one too
+            return self.stop(
+                "depth", f"more than {DEPTH_LIMIT} maps or lists inside each other", self.spot(line, column)
+            )
         help_ = None
         if what.startswith("mapping values are not allowed"):
             help_ = "a value with `: ` in it needs quotes around it"
@@ -230,19 +260,21 @@ class _Tree:
 
     def scalar(self, event: Any) -> None:
         start, end = event.start_mark, event.end_mark
-        at = self.spot(start.line, start.column, end.line, end.column)
+        line, style = start.line, event.style
         text: str = event.value
-        value: str | int | float | bool | None = text
+        at = self.spot(line, start.column, end.line, end.column)
+        value: str | float | bool | None = text
+        if not style:
+            if text[:1] in _MEANINGFUL:
+                value = core_scalar(text)
+                if value is text and len(text) > DIGIT_LIMIT and _FLOAT.match(text):
+                    self.fail("number", f"a number of more than {DIGIT_LIMIT} digits is not read", at)
+        elif end.line != line and style in "'\"":
+            self.check_indent(line, end.line, at)
         if event.tag is not None:
             self.tagged(event.tag, at)
-        if event.style is None or event.style == "":
-            value = core_scalar(text)
-            if len(text) > DIGIT_LIMIT and value is text and _FLOAT.match(text):
-                self.fail("number", f"a number of more than {DIGIT_LIMIT} digits is not read", at)
-        elif start.line != end.line and event.style in "'\"":
-            self.check_indent(start.line, end.line, at)
-        self.counted += 1
         node = Scalar(value, text, at)
+        self.counted += 1
         if event.anchor is not None:
             self.anchors[event.anchor] = (node, 1, 0)
         self.add(node, 0)
@@ -262,7 +294,13 @@ class _Tree:
                 self.notes.append(warning(f"{self.rule}-indent", message, at=at, help=help_))
                 return
 
-    def open(self, event: Any) -> None:
+    def open_map(self, event: Any) -> None:
+        self.open(event, {})
+
+    def open_list(self, event: Any) -> None:
+        self.open(event, None)
+
+    def open(self, event: Any, keys: dict[str, At] | None) -> None:
         start, end = event.start_mark, event.end_mark
         at = self.spot(start.line, start.column, end.line, end.column)
         if event.tag is not None:
@@ -270,10 +308,8 @@ class _Tree:
         if len(self.stack) >= DEPTH_LIMIT:
             raise self.stop("depth", f"more than {DEPTH_LIMIT} maps or lists inside each other", at)
         self.counted += 1
-        is_map = type(event).__name__ == "MappingStartEvent"
         flow = event.flow_style or (bool(self.stack) and self.stack[-1].column < 0)
         column = -1 if flow else start.column
-        keys: dict[str, At] | None = {} if is_map else None
         self.stack.append(_Open(at, event.anchor, keys=keys, column=column, counted=self.counted))
 
     def close(self, event: Any) -> None:  # noqa: ARG002 - every handler takes its event
@@ -311,22 +347,20 @@ class _Tree:
         if into.keys is None:
             into.found.append(node)
         elif into.key is not None:
-            into.found.append(Entry(into.key[0], into.key[1], node))
+            key, at = into.key
+            into.found.append(Entry(key, at, node))
             into.key = None
-        elif isinstance(node, Scalar):
-            self.check_key(into.keys, node)
+        elif type(node) is Scalar:
+            first = into.keys.setdefault(node.text, node.at)
+            if first is not node.at:
+                message = f"the key `{node.text}` is here a second time; line {first.line} has it already"
+                self.fail("duplicate-key", message, node.at, "keep one of the two")
             into.key = (node.text, node.at)
         else:
             self.fail(
                 "key-not-scalar", "a key is a list or a map", node.at, "is there a `{{` that needs quotes?"
             )
             into.key = ("", node.at)
-
-    def check_key(self, keys: dict[str, At], node: Scalar) -> None:
-        first = keys.setdefault(node.text, node.at)
-        if first is not node.at:
-            message = f"the key `{node.text}` is here a second time; line {first.line} has it already"
-            self.fail("duplicate-key", message, node.at, "keep one of the two")
 
     def tagged(self, tag: str, at: At) -> None:
         self.fail(

@@ -61,19 +61,21 @@ class Linux:
 
     def render(self, policy: Policy, landscape: Landscape, probe: Probe) -> str:
         """Write the rules one a line: the rights and the path, then what the filter is made for."""
-        plan = level1.confinement(policy, landscape, probe)
-        lines = [f"landlock ABI {probe.landlock}, handled {plan['landlock']['handled_fs']:#06x}"]
-        lines += [f"  {mask:#06x} {path}" for path, mask, _, _ in plan["landlock"]["rules"]]
+        rules = [*level1.system_rules(probe, network=policy.network)]
+        rules += level1.granted_rules(policy, landscape, probe.landlock)
+        lines = [f"landlock ABI {probe.landlock}, handled {rights.handled('fs', probe.landlock):#06x}"]
+        lines += [f"  {mask:#06x} {path}" for path, mask, *_ in rules]
         lines.append(f"seccomp level {level1.LEVEL}, network {'host' if policy.network else 'none'}")
         return "\n".join(lines) + "\n"
 
     def plan(self, policy: Policy, landscape: Landscape, probe: Probe) -> LaunchPlan:
         """Make the plan for level 1."""
-        confinement = level1.confinement(policy, landscape, probe)
+        rules = list(level1.granted_rules(policy, landscape, probe.landlock))
         return LaunchPlan(
             backend=self.name,
             level=level1.LEVEL,
             guarantees=self.guarantees(policy, probe),
-            wire=wire(policy, landscape, mode="group", confinement=confinement),
+            base=level1.base(probe, network=policy.network),
+            wire=wire(policy, landscape, mode="group", rules=rules),
             warnings=tuple(level1.warnings(policy, landscape)),
         )

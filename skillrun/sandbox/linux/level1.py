@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun import resources
@@ -40,34 +42,28 @@ def guarantees(policy: Policy, probe: Probe) -> Guarantees:
     )
 
 
-def confinement(policy: Policy, landscape: Landscape, probe: Probe) -> dict[str, Any]:
-    """Write what `confine` does before the exec: the rule set, the filter, the capabilities to drop."""
+@functools.lru_cache(maxsize=64)
+def base(probe: Probe, *, network: bool) -> str:
+    """Write what is the same for every run with this network grant, as JSON: rights, system paths, filter."""
     abi = probe.landlock
     conditions = Conditions(
-        machine=probe.machine,
-        level=LEVEL,
-        network=policy.network,
-        signals_scoped=abi >= rights.SIGNAL_ABI,
+        machine=probe.machine, level=LEVEL, network=network, signals_scoped=abi >= rights.SIGNAL_ABI
     )
-    return {
-        "landlock": {
-            "masks": [
-                rights.handled("fs", abi),
-                0 if policy.network else rights.handled("net", abi),
-                rights.handled("scope", abi),
-            ],
-            "system": list(system_rules(policy, probe)),
-            "rules": list(granted_rules(policy, landscape, abi)),
-        },
-        "filter": assemble(conditions).hex(),
-    }
+    net = 0 if network else rights.handled("net", abi)
+    return json.dumps(
+        {
+            "masks": [rights.handled("fs", abi), net, rights.handled("scope", abi)],
+            "system": list(system_rules(probe, network=network)),
+            "filter": assemble(conditions).hex(),
+        }
+    )
 
 
-def system_rules(policy: Policy, probe: Probe) -> Iterator[list[Any]]:
+def system_rules(probe: Probe, *, network: bool) -> Iterator[list[Any]]:
     """Give the rules for what every run needs from the system, as far as the probe found it."""
     table = resources.table("linux/system")
     for line in table["read"]:
-        if line["path"] in probe.system and (policy.network or line.get("when") != "network"):
+        if line["path"] in probe.system and (network or line.get("when") != "network"):
             yield [line["path"], rights.access(READ, probe.landlock)]
     for line in table["device"]:
         if line["path"] in probe.system:

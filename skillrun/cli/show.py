@@ -1,0 +1,135 @@
+"""`skillrun show`: one skill for a person, from what it asks for to what is enforced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillrun.cli.command import HELP, Option, Verb, emit, emit_bytes, say
+from skillrun.cli.inventory import first_script, row
+from skillrun.cli.setting import (
+    Setting,
+    flag_options,
+    named_skill,
+    output_options,
+    setting_options,
+    values_of_network,
+)
+from skillrun.cli.terminal import stdout_view
+from skillrun.errors import SkillError
+from skillrun.permissions.voices import listen
+from skillrun.report import document, shapes
+from skillrun.report.listing import entry
+from skillrun.report.showing import Chain, lines
+from skillrun.skills.digest import digest
+
+if TYPE_CHECKING:
+    from skillrun.permissions.flags import Flags
+    from skillrun.report.listing import Row
+    from skillrun.runner import Preview, Runner
+
+
+class Show(Verb):
+    """`show`, with a `--network` that may go without a value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of the command line."""
+        return super().parse_args(ctx, values_of_network(args))
+
+
+@click.command(
+    "show",
+    cls=Show,
+    context_settings=HELP,
+    epilog="\b\nExamples:\n  skillrun show pdf-tools\n  skillrun show skills/pdf-tools extract.py --read ~/Documents\n"
+    "  skillrun show --ceiling reader pdf-tools --json\n\n"
+    "Exit codes: 0 shown, 1 the skill is invalid or can't be started here, 2 wrong usage or configuration.",
+)
+@click.argument("skill")
+@click.argument("script", required=False)
+@setting_options(running=True)
+@click.option(
+    "--strict", cls=Option, section="Sandbox", is_flag=True, help="Say whether `run --strict` would refuse."
+)
+@flag_options
+@output_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    skill: str,
+    script: str | None,
+    setting: Setting,
+    flags: Flags,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Show what SKILL asks for, what limits it, what is granted, and what enforces it here.
+
+    SKILL is a key or a folder. SCRIPT may be left out when there is one.
+    """
+    with setting.runner(ctx.obj) as runner:
+        found = runner.find(named_skill(skill, runner))
+        line = row(found)
+        try:
+            preview = _preview(runner, line, script, flags, strict=strict)
+        except SkillError as wrong:
+            _write(ctx, line, None, runner, as_json=as_json)
+            say(ctx, (*wrong.problems, *line.problems))
+            return 1
+        _write(ctx, line, preview, runner, as_json=as_json)
+        say(ctx, (*line.problems, *(preview.ready.policy.warnings if preview else ())))
+        if preview is not None and preview.refusal is not None:
+            say(ctx, (preview.refusal,))
+        return 0
+
+
+def _preview(runner: Runner, line: Row, script: str | None, flags: Flags, *, strict: bool) -> Preview | None:
+    """Preview a run; None for a skill that has no script, which is no fault of it."""
+    if script is None and line.valid and not line.skill.scripts:
+        return None
+    script = script or first_script(line.skill)
+    return runner.preview(line.skill, script, strict=strict, flags=flags)
+
+
+def _write(ctx: click.Context, line: Row, preview: Preview | None, runner: Runner, *, as_json: bool) -> None:
+    if as_json:
+        emit_bytes(document.write(_shape(line, preview)))
+        return
+    view = stdout_view(ctx)
+    text = list(entry(line, base=view.base, columns=view.columns, style=view.style))
+    if preview is not None:
+        text += ["", *lines(_chain(preview, runner), view)]
+    emit(text)
+
+
+def _chain(preview: Preview, runner: Runner) -> Chain:
+    ready, chosen = preview.ready, preview.chosen
+    voice = listen(ready.skill, runner.layers, ready.digest)
+    return Chain(
+        script=ready.subject.script.name,
+        interpreter=ready.subject.interpreter,
+        digest=ready.digest,
+        grant=ready.grant,
+        policy=ready.policy,
+        ceiling=runner.layers.describe(),
+        backend=None if chosen.backend is None else chosen.backend.name,
+        guarantees=preview.guarantees,
+        own=None if voice.request is voice.own else voice.own,
+    )
+
+
+def _shape(line: Row, preview: Preview | None) -> shapes.Shape:
+    """Shape it as `show/1`: the skill of `list/1` and what a run would have."""
+    ready = None if preview is None else preview.ready
+    return {
+        **shapes.schema("show"),
+        **shapes.skill(line),
+        "digest": ready.digest if ready is not None else digest(line.skill.path),
+        "grant": None if ready is None else shapes.grant(ready.grant),
+        "policy": None if ready is None else shapes.policy(ready.policy),
+        "guarantees": None if preview is None else shapes.guarantees(preview.guarantees),
+        "refusal": None if preview is None or preview.refusal is None else shapes.problem(preview.refusal),
+        "tools": None,
+    }

@@ -1,0 +1,65 @@
+"""Running: what `run` says around a script, one line each, so that none can be mistaken for another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from skillrun.permissions.grant import Capability, Requirement
+from skillrun.report.escape import escape
+from skillrun.report.words import amount, near, permission, spot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from skillrun.permissions.grant import Grant, Value
+    from skillrun.sandbox.guarantee import Guarantees
+    from skillrun.skills.model import Skill
+
+ARGUMENT: Final = "argument"
+"""The flag of what was granted because a person typed it as an argument."""
+
+
+def headline(skill: Skill, script: str, grant: Grant, *, enforced: str, base: Path | None) -> str:
+    """Write the one line before a start: `demo/hello.sh [linux 1, confined] read:2 write:1 network:none`."""
+    rights = grant.capabilities
+    hosts = len(rights.network.endpoints)
+    network = "all" if rights.network.everything else f"{hosts} hosts" if hosts else "none"
+    reads = len(rights.fs_read - rights.fs_write)
+    label = escape(skill.key) if skill.key is not None else near(skill.found, base)
+    text = (
+        f"{label}/{escape(script)} [{enforced}] read:{reads} write:{len(rights.fs_write)} network:{network}"
+    )
+    typed = [item for item in grant.granted if item.at.flag == ARGUMENT]
+    if typed:
+        text += "; from argument: " + ", ".join(permission(one.capability, one.asked) for one in typed)
+    return text
+
+
+def enforcement(backend: str, level: int | None, promised: Guarantees) -> str:
+    """Name what enforces a run: `linux 1, confined`, `passthrough, unconfined`."""
+    word = "unconfined"
+    if not promised.missing(Requirement.FULL):
+        word = "full"
+    elif not promised.missing(Requirement.CONFINED):
+        word = "confined"
+    return f"{backend}, {word}" if level is None else f"{backend} {level}, {word}"
+
+
+def cuts(grant: Grant, *, base: Path | None) -> Iterator[str]:
+    """Write one line for each cut, with the place of the request and the place of the limit."""
+    for narrowed in grant.narrowed:
+        asked = permission(narrowed.capability, narrowed.asked)
+        given = ", ".join(_given(narrowed.capability, value, base) for value in narrowed.given)
+        places = f"asked at {spot(narrowed.asked_at, base)}, limit at {spot(narrowed.limit_at, base)}"
+        yield f"narrowed: {asked} to {given} ({places})"
+    for refused in grant.refused:
+        asked = permission(refused.capability, refused.asked)
+        places = f"asked at {spot(refused.asked_at, base)}, limit at {spot(refused.limit_at, base)}"
+        yield f"refused: {asked}: {escape(refused.reason)} ({places})"
+
+
+def _given(capability: Capability, value: Value, base: Path | None) -> str:
+    if capability in {Capability.FS_READ, Capability.FS_WRITE}:
+        return near(str(value), base) or "."
+    return amount(capability, value)

@@ -1,0 +1,399 @@
+"""The pipeline: discover, request, grant, policy, plan, launch, result, in one direction."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from skillrun import resources
+from skillrun.errors import SkillError
+from skillrun.host import Host
+from skillrun.launch.aftermath import structured, violations
+from skillrun.launch.capture import Captured, Keep
+from skillrun.launch.drive import Drive
+from skillrun.launch.launcher import Launcher
+from skillrun.launch.result import Result, Termination
+from skillrun.launch.scratch import make_missing, make_scratch, remove_scratch, remove_untouched
+from skillrun.launch.verdict import Verdict, judge, too_large
+from skillrun.permissions.decide import decide
+from skillrun.permissions.flags import Flags
+from skillrun.permissions.grant import Grant, Requirement
+from skillrun.permissions.layers import Layers, load_layers
+from skillrun.permissions.place import Place
+from skillrun.permissions.project import repository_root
+from skillrun.permissions.workspace import check_workspace
+from skillrun.problem import Problem, error
+from skillrun.sandbox.choose import Choice, Chosen, choose
+from skillrun.sandbox.complete import Guarded, Subject, complete
+from skillrun.sandbox.landscape import survey
+from skillrun.skills.catalog import Catalog, merge
+from skillrun.skills.digest import digest, identity
+from skillrun.skills.discover import discover
+from skillrun.skills.interpreter import family_of, find_interpreter
+from skillrun.skills.model import Command, Starter
+from skillrun.skills.scripts import choose_script
+from skillrun.skills.skill import read_skill
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from skillrun.launch.capture import Sink
+    from skillrun.launch.drive import Outcome
+    from skillrun.sandbox.backend import LaunchPlan
+    from skillrun.sandbox.guarantee import Guarantees
+    from skillrun.sandbox.policy import Policy
+    from skillrun.skills.model import Interpreter, Skill
+
+PROJECT_ROOTS: Final = ("skills", ".agents/skills", ".claude/skills")
+NOTHING: Final = Captured("", 0, truncated=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A run as far as it is known before a backend is chosen."""
+
+    skill: Skill
+    digest: str
+    subject: Subject
+    place: Place
+    grant: Grant
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A run that is not started: what would be enforced, or why it would be refused."""
+
+    ready: Ready
+    chosen: Chosen
+    guarantees: Guarantees | None
+    refusal: Problem | None
+
+
+class Runner:
+    """Runs scripts of skills under one ceiling in one workspace.
+
+    `skills` are roots named by the operator; without them the usual folders of the workspace and the
+    home are looked through. `ceiling` is a preset or a file. Everything about the caller's surroundings
+    comes with `host` (`current_host()` for this process); without it there is no home, no PATH but the
+    system's, and no operator's file. Use it as a context manager, or close it.
+
+    Raises UsageError for a workspace that is refused, ConfigError for a configuration that is wrong.
+    """
+
+    def __init__(
+        self,
+        *,
+        workspace: Path,
+        skills: Sequence[Path] = (),
+        ceiling: Path | str | None = None,
+        require: Requirement | str | None = None,
+        backend: str | None = None,
+        allow_unconfined: bool = False,
+        host: Host | None = None,
+    ) -> None:
+        self.host = host or Host()
+        self._choice = Choice(
+            require=Requirement(require) if isinstance(require, str) else require,
+            backend=backend,
+            allow_unconfined=allow_unconfined,
+        )
+        self._named_roots = tuple(skills)
+        self.layers: Layers = load_layers(
+            ceiling=ceiling,
+            workspace=workspace,
+            config_file=self.host.config_file,
+            machine_file=self.host.machine_file,
+            home=self.host.home,
+            named_roots=self._named_roots,
+        )
+        self.workspace = check_workspace(workspace, home=self.host.home, allowed=self.layers.workspaces)
+        self._ceiling_file = ceiling if isinstance(ceiling, Path) else None
+        self.launcher = Launcher(temporary=self.host.temporary)
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every run of this runner and the launcher."""
+        self.launcher.close()
+
+    def run(
+        self,
+        skill: Skill | Path | str,
+        script: str | None = None,
+        arguments: Sequence[str] = (),
+        *,
+        stdin: bytes = b"",
+        timeout: float | None = None,
+        strict: bool = False,
+        flags: Flags | None = None,
+        typed: bool = False,
+        sinks: tuple[Sink, Sink] | None = None,
+        on_plan: Callable[[Ready, LaunchPlan], None] | None = None,
+    ) -> Result:
+        """Run a script and return what happened; never raises for what the script does.
+
+        `timeout` in seconds can only shorten. `strict` makes every cut of the request a refusal. `typed`
+        says that a person typed the arguments, so that existing paths among them are granted for reading
+        within the ceiling. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
+        is told what is about to start.
+
+        Raises SkillError, UsageError and ConfigError when there is nothing that could be run.
+        """
+        with self._scratch() as scratch:
+            ready = self._prepare(skill, script, arguments, scratch=scratch, flags=flags, typed=typed)
+            if timeout is not None:
+                ready = replace(ready, policy=ready.policy.shortened(timeout))
+            refusal = self._refusal(ready, strict=strict)
+            if refusal is not None:
+                return self._result(ready, Verdict(Termination.REFUSED, error=refusal))
+            with _missing(ready.grant):
+                landscape = survey(ready.policy)
+                chosen = choose(ready.policy, self.layers, self.launcher.start(), self._choice)
+                if chosen.backend is None:
+                    return self._result(ready, Verdict(Termination.REFUSED, error=chosen.refusal))
+                plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
+                if on_plan is not None:
+                    on_plan(ready, plan)
+                keep = int(ready.policy.limits.output)
+                out, err = sinks or (Keep(keep), Keep(keep))
+                outcome = Drive(self.launcher, plan, stdin, out, err).run()
+                left = violations(ready.policy, landscape)
+            verdict = judge(outcome, ready.policy)
+            return self._result(ready, verdict, plan=plan, outcome=outcome, violations=left)
+
+    def preview(
+        self,
+        skill: Skill | Path | str,
+        script: str | None = None,
+        arguments: Sequence[str] = (),
+        *,
+        strict: bool = False,
+        flags: Flags | None = None,
+        typed: bool = False,
+    ) -> Preview:
+        """Do everything that `run` does up to the start, and return what it would be."""
+        with self._scratch() as scratch:
+            ready = self._prepare(skill, script, arguments, scratch=scratch, flags=flags, typed=typed)
+            chosen = choose(ready.policy, self.layers, self.launcher.start(), self._choice)
+            backend = chosen.backend
+            guarantees = None if backend is None else backend.guarantees(ready.policy, chosen.probe)
+            return Preview(ready, chosen, guarantees, self._refusal(ready, strict=strict) or chosen.refusal)
+
+    def _prepare(
+        self,
+        skill: Skill | Path | str,
+        script: str | None,
+        arguments: Sequence[str],
+        *,
+        scratch: Path,
+        flags: Flags | None,
+        typed: bool,
+    ) -> Ready:
+        """Go from a name to a policy: discover, request, resolve, intersect, complete."""
+        found = self.find(skill)
+        subject = self.subject(found, script, arguments)
+        version = digest(found.path)
+        place = self.place(found, scratch)
+        typed_arguments = arguments if typed else ()
+        grant = decide(
+            found, self.layers, place, digest=version, flags=flags or Flags(), arguments=typed_arguments
+        )
+        policy = complete(grant, place, subject, self.guarded(found))
+        return Ready(found, version, subject, place, grant, policy)
+
+    def find(self, skill: Skill | Path | str) -> Skill:
+        """Return a skill given as itself, by its folder (a Path, or text with a slash), or by its key.
+
+        Raises UsageError for an unknown key, SkillError for a folder that can't be read as a skill.
+        """
+        if isinstance(skill, str) and ("/" in skill or skill in {".", ".."}):
+            skill = self.workspace / skill
+        if isinstance(skill, str):
+            return self.catalog().by_key(skill)
+        if isinstance(skill, Path):
+            return read_skill(skill, repository=repository_root(skill), home=self.host.home)
+        return skill
+
+    def catalog(self) -> Catalog:
+        """Look through every root."""
+        return look_through(self.roots(), self.host)
+
+    def roots(self) -> tuple[tuple[Path, bool], ...]:
+        """Give the roots that exist or were named, each with whether it is the operator's own."""
+        return skill_roots(self.workspace, self.host, self._named_roots)
+
+    def subject(self, skill: Skill, script: str | None, arguments: Sequence[str]) -> Subject:
+        """Identify what is to be started: the script, its bytes, and its interpreter.
+
+        Raises SkillError for a skill that is not valid: nothing of it runs, on no guess (law 3).
+        """
+        if not skill.valid:
+            raise SkillError(*(p for p in skill.problems if p.severity.value == "error"))
+        chosen = choose_script(skill, script)
+        return Subject(
+            skill=skill,
+            script=chosen,
+            identity=identity(chosen.path),
+            interpreter=self._interpreter(chosen.command),
+            arguments=tuple(arguments),
+        )
+
+    def _interpreter(self, command: Command | None) -> Interpreter | None:
+        """Find an interpreter: the operator's for its family, else the one the script names."""
+        if command is None or command.starter is Starter.NATIVE:
+            return None
+        own = dict(self.layers.interpreters).get(family_of(command.program))
+        if own is not None:
+            command = Command(command.starter, str(own), command.args)
+        search = self.host.environ.get("PATH", "")
+        return find_interpreter(command, search=search, home=self.host.home, refuse=(self.workspace,))
+
+    def place(self, skill: Skill, scratch: Path) -> Place:
+        """Describe where a run of a skill happens."""
+        return Place(
+            workspace=self.workspace,
+            skill=skill.path,
+            scratch=scratch,
+            home=self.host.home,
+            environ=self.host.environ,
+        )
+
+    def guarded(self, skill: Skill) -> Guarded:
+        """Name what a script must never change, and what it must not even see (law 8)."""
+        files = [self.host.config_file, self.host.machine_file, self._ceiling_file]
+        readable = [(path, "it limits what scripts may do") for path in files if path is not None]
+        roots = [root for root, _ in self.roots()]
+        if skill.root is not None:
+            roots.append(skill.root)
+        readable += [(root.resolve(), "skills and their scripts") for root in roots]
+        readable += self._installation
+        hidden = [(self.launcher.scratch_root, "scratch of other runs")]
+        if self.host.state is not None:
+            hidden.append((self.host.state, "skillrun's own records"))
+        return Guarded(readable=tuple(readable), hidden=tuple(hidden))
+
+    @functools.cached_property
+    def _installation(self) -> list[tuple[Path, str]]:
+        """Name skillrun's own code, the Python it runs in, and the folders of PATH that are not the system's."""
+        code = [resources.PACKAGE, Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent]
+        code += [Path(entry) for entry in sys.path if entry.startswith("/")]
+        named = [(path.resolve(), "skillrun runs from it") for path in code]
+        search = self.host.environ.get("PATH", "").split(":")
+        named += [
+            (Path(entry).resolve(), "programs are found there") for entry in search if entry.startswith("/")
+        ]
+        return [(path, why) for path, why in dict(named).items() if path != Path("/")]
+
+    @functools.cached_property
+    def _python(self) -> Path | None:
+        """Return the Python that `bin/python` in scratch leads to, where the system has no `python` itself."""
+        folders = resources.table("linux/system")["path"]
+        if any(os.access(f"{folder}/python", os.X_OK) for folder in folders):
+            return None
+        try:
+            return find_interpreter(Command(Starter.SHEBANG, "python3"), search="").path
+        except SkillError:
+            return None
+
+    @contextlib.contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        """Give a scratch folder and remove it, whatever the script made of it."""
+        self.launcher.start()
+        scratch = make_scratch(self.launcher.scratch_root, self._python)
+        try:
+            yield scratch
+        finally:
+            remove_scratch(scratch)
+
+    def _refusal(self, ready: Ready, *, strict: bool) -> Problem | None:
+        """Say why a run must not start, None when nothing speaks against it."""
+        grant, policy = ready.grant, ready.policy
+        cuts = len(grant.narrowed) + len(grant.refused)
+        if strict and cuts:
+            message = f"{cuts} of the skill's requests were cut, and --strict makes that a refusal"
+            return error("strict", message, help="`skillrun show` lists the cuts with their places")
+        network = grant.capabilities.network
+        if network.endpoints and not network.everything and grant.unconfined is None:
+            names = ", ".join(sorted(map(str, network.endpoints)))
+            return error(
+                "network-hosts",
+                f"the grant is a list of hosts ({names}), and skillrun can't enforce one yet",
+                help="grant `network: true` or none",
+            )
+        return too_large(policy.argv, policy.environ)
+
+    def _result(
+        self,
+        ready: Ready,
+        verdict: Verdict,
+        *,
+        plan: LaunchPlan | None = None,
+        outcome: Outcome | None = None,
+        violations: tuple[Problem, ...] = (),
+    ) -> Result:
+        """Put a Result together from what is known."""
+        subject, policy = ready.subject, ready.policy
+        stdout = outcome.stdout if outcome else NOTHING
+        return Result(
+            skill=ready.skill,
+            digest=ready.digest,
+            script_name=subject.script.name,
+            script_path=subject.script.path,
+            interpreter=subject.interpreter,
+            argv=policy.argv,
+            cwd=policy.cwd,
+            termination=verdict.termination,
+            exit_code=verdict.exit_code,
+            signal=verdict.signal,
+            error=verdict.error,
+            duration_s=outcome.duration if outcome else 0.0,
+            timeout_s=policy.timeout,
+            stdout=stdout,
+            stderr=outcome.stderr if outcome else NOTHING,
+            json=structured(stdout),
+            leftovers=verdict.leftovers,
+            backend=plan.backend if plan else None,
+            level=plan.level if plan else None,
+            guarantees=plan.guarantees if plan else None,
+            grant=ready.grant,
+            violations=violations,
+            warnings=(*self.layers.problems, *policy.warnings, *(plan.warnings if plan else ())),
+            usage=verdict.usage,
+        )
+
+
+def skill_roots(workspace: Path, host: Host, named: Sequence[Path] = ()) -> tuple[tuple[Path, bool], ...]:
+    """Give the roots that were named, else the usual ones that exist, each with whether it is the operator's own."""
+    if named:
+        return tuple((root, False) for root in named)
+    usual = [(workspace / name, False) for name in PROJECT_ROOTS]
+    if host.home is not None:
+        usual += [(host.home / name, True) for name in PROJECT_ROOTS]
+    return tuple((root, own) for root, own in usual if root.is_dir())
+
+
+def look_through(roots: Sequence[tuple[Path, bool]], host: Host) -> Catalog:
+    """Discover the skills of every root and join them."""
+    return merge(
+        [discover(root, own=own, home=host.home, repository=repository_root(root)) for root, own in roots]
+    )
+
+
+@contextlib.contextmanager
+def _missing(grant: Grant) -> Iterator[None]:
+    """Make the granted write paths that are missing, and take away again what the run did not use."""
+    made = make_missing(grant.missing)
+    try:
+        yield
+    finally:
+        remove_untouched(made)

@@ -1,0 +1,90 @@
+"""Capture: first and last half, cut between characters, everything counted, memory bounded."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillrun.launch.capture import Keep
+
+MARK = re.compile(r"\n\[… (\d+) bytes left out …\]\n")
+
+
+def _pieces(data: bytes, cuts: list[int]) -> list[bytes]:
+    """Cut data at positions."""
+    places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
+    return [data[a:b] for a, b in zip(places, places[1:], strict=False)]
+
+
+@settings(max_examples=300, print_blob=True, deadline=None)
+@given(
+    data=st.text(alphabet=st.sampled_from("aé中😀\n\0"), max_size=120).map(str.encode),
+    limit=st.integers(0, 80),
+    cuts=st.lists(st.integers(0, 500), max_size=12),
+)
+def test_random_text_keeps_both_ends_and_never_half_a_character(data: bytes, limit: int, cuts: list[int]) -> None:
+    """Against slices of the whole: what is kept are true ends, complete characters, and honest counts."""
+    keep = Keep(limit)
+    for piece in _pieces(data, cuts):
+        keep.feed(piece)
+    kept = keep.captured()
+    assert kept.bytes == len(data)
+    assert kept.truncated == (len(data) > limit)
+    if not kept.truncated:
+        assert kept.text == data.decode()
+        return
+    (found,) = MARK.finditer(kept.text)
+    head, tail = kept.text[: found.start()], kept.text[found.end() :]
+    assert "\ufffd" not in head + tail
+    assert data.decode().startswith(head)
+    assert data.decode().endswith(tail)
+    assert len(head.encode()) <= limit - limit // 2 < len(head.encode()) + 4
+    assert len(tail.encode()) <= limit // 2 < len(tail.encode()) + 4
+    assert int(found[1]) == len(data) - len(head.encode()) - len(tail.encode())
+
+
+@settings(max_examples=200, print_blob=True, deadline=None)
+@given(data=st.binary(max_size=200), limit=st.integers(0, 60), cuts=st.lists(st.integers(0, 500), max_size=8))
+def test_random_bytes_always_become_text(data: bytes, limit: int, cuts: list[int]) -> None:
+    """Anything can be printed: the text is valid Unicode, the count is the truth, cutting does not depend on pieces."""
+    keep, whole = Keep(limit), Keep(limit)
+    whole.feed(data)
+    for piece in _pieces(data, cuts):
+        keep.feed(piece)
+    kept = keep.captured()
+    kept.text.encode()
+    assert kept == whole.captured()
+    assert kept.bytes == len(data)
+    assert kept.truncated == (len(data) > limit)
+    if not kept.truncated:
+        assert kept.text == data.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000, 65536, 200_000])
+def test_memory_stays_near_the_limit_whatever_the_pieces(size: int) -> None:
+    """A million pieces of one byte cost no more than a few times the limit, large pieces hardly anything."""
+    import tracemalloc
+
+    limit = 100_000
+    chunk = bytes(index % 251 for index in range(size))
+    tracemalloc.start()
+    keep = Keep(limit)
+    for _ in range(max(20, min(300_000, 3_000_000 // size))):
+        keep.feed(bytes(bytearray(chunk)))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    per_piece = sys.getsizeof(b"") + 16
+    assert peak < limit + limit // 2 * (1 + per_piece / size) + 2 * size + 50_000
+
+
+def test_the_limit_is_kept_exactly() -> None:
+    """`limit` bytes are whole, one more is a cut."""
+    keep = Keep(11)
+    keep.feed(b"hello world")
+    assert keep.captured().text == "hello world"
+    keep.feed(b"!")
+    assert keep.captured().text == "hello \n[… 1 bytes left out …]\norld!"

@@ -1,0 +1,351 @@
+"""Faults of the host, through seams: a named error, nothing left, and the next run works."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import skillrun.launch.launcher
+from arena import MODES, Background, Holdings, launcher_pid, marked
+
+from skillrun import Host, SkillrunError, Termination
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from arena import Arena
+
+FINE = "print('fine')\n"
+
+
+class Failing:
+    """Replaces a function of a module: the calls numbered in `at` fail with an errno, the others pass."""
+
+    def __init__(self, original: Any, number: int, at: set[int]) -> None:
+        self.original, self.number, self.at, self.calls = original, number, at, 0
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Count, and fail or pass on."""
+        self.calls += 1
+        if self.calls in self.at:
+            raise OSError(self.number, os.strerror(self.number))
+        return self.original(*arguments, **named)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("owner", "name", "at"),
+    [
+        (os, "memfd_create", 1),
+        (os, "pipe2", 1),
+        (os, "pipe2", 2),
+        (os, "pipe2", 3),
+        (socket, "socketpair", 1),
+    ],
+)
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM], ids=["EMFILE", "ENOMEM"])
+def test_a_call_that_fails_before_the_start(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, mode: str, owner: Any, name: str, at: int, number: int
+) -> None:
+    """No memory file, pipe or socket to be had: a SkillrunError, no descriptor lost, and the next run works."""
+    arena.script(FINE)
+    with arena.runner(mode) as runner:
+        assert runner.run("demo", "go.py").ok
+        before = Holdings.now()
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, Failing(getattr(owner, name), number, {at}))
+            problem: Any = None
+            try:
+                runner.run("demo", "go.py")
+            except BaseException as caught:  # noqa: BLE001 - judged below
+                problem = caught
+        leaked = before.leaked()
+        for descriptor in leaked:
+            os.close(descriptor)  # so that the rest of the test judges something else
+        assert not leaked, f"left open: {leaked}"
+        assert isinstance(problem, SkillrunError), repr(problem)
+        assert runner.run("demo", "go.py").stdout.text == "fine\n"
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(socket, "socketpair"), (skillrun.launch.launcher.tempfile, "mkdtemp"), (subprocess, "Popen"), (os, "mkdir")],
+)
+def test_a_call_that_fails_at_the_start_of_the_launcher(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
+) -> None:
+    """No socket, no folder, no process: a SkillrunError, nothing left, and the next run works."""
+    arena.script(FINE)
+    before = Holdings.now()
+    with arena.runner() as runner:
+        problem: Any = None
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, Failing(getattr(owner, name), errno.EMFILE, {1}))
+            try:
+                runner.run("demo", "go.py")
+            except BaseException as caught:  # noqa: BLE001 - judged below
+                problem = caught
+        if name != "mkdir":  # by then the launcher runs, and stays
+            leaked = before.leaked()
+            for descriptor in leaked:
+                os.close(descriptor)
+            assert not leaked, f"left open: {leaked}"
+            assert not list(arena.temporary.iterdir())
+        assert isinstance(problem, SkillrunError), repr(problem)
+        assert runner.run("demo", "go.py").stdout.text == "fine\n"
+    arena.assert_clean()
+
+
+@contextlib.contextmanager
+def descriptors(limit: int) -> Iterator[None]:
+    """Lower the limit of open files of this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("free", range(13))
+def test_the_owner_has_few_descriptors_left(arena: Arena, mode: str, free: int) -> None:
+    """With room for 0, 1, 2 … more: the run works or ends with a SkillrunError, and no descriptor is lost."""
+    arena.script(FINE)
+    with arena.runner(mode) as runner:
+        assert runner.run("demo", "go.py").ok
+        before = Holdings.now()
+        plug = []
+        try:
+            with descriptors(max(before.descriptors) + 40):
+                with contextlib.suppress(OSError):
+                    while True:
+                        plug.append(os.open("/dev/null", os.O_RDONLY))
+                for _ in range(free):
+                    os.close(plug.pop())
+                result: Any = None
+                problem: Any = None
+                try:
+                    result = runner.run("demo", "go.py", timeout=10)
+                except BaseException as caught:  # noqa: BLE001 - judged below
+                    problem = caught
+        finally:
+            for descriptor in plug:
+                os.close(descriptor)
+        leaked = before.leaked()
+        for descriptor in leaked:
+            os.close(descriptor)
+        assert not leaked, f"left open: {leaked}"
+        assert problem is None or isinstance(problem, SkillrunError), repr(problem)
+        assert result is None or result.stdout.text == "fine\n"
+        assert runner.run("demo", "go.py").stdout.text == "fine\n"
+        assert not list(runner.launcher.scratch_root.iterdir())
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("free", range(12))
+def test_the_launcher_has_few_descriptors_left(arena: Arena, mode: str, free: int) -> None:
+    """A request whose descriptors do not fit: a named error, the launcher lives on, and later runs work."""
+    arena.script(FINE)
+    with arena.runner(mode) as runner:
+        assert runner.run("demo", "go.py").ok
+        pid = launcher_pid(runner)
+        _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+        highest = max(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()) + 1
+        limit = max(used, highest) + free
+        soft, _ = resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
+        problem: Any = None
+        result: Any = None
+        try:
+            result = runner.run("demo", "go.py", timeout=10)
+        except SkillrunError as caught:
+            problem = caught
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+        assert problem is not None or result.error is not None or result.stdout.text == "fine\n"
+        assert Path(f"/proc/{pid}").exists(), "the launcher died of it"
+        assert runner.run("demo", "go.py").stdout.text == "fine\n"
+        assert launcher_pid(runner) == pid
+        if result is not None and result.error is not None:
+            assert result.error.rule != "launcher-died", "it lives, and the script was never started"
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("state", ["missing", "file", "closed"])
+def test_a_temporary_folder_that_can_not_be_used(arena: Arena, state: str) -> None:
+    """Not there, not a folder, not writable: a SkillrunError that names the folder, nothing left."""
+    arena.script(FINE)
+    place = arena.root / "bad"
+    if state == "file":
+        place.write_text("x")
+    elif state == "closed":
+        if os.getuid() == 0:
+            place = Path("/proc/self")  # not even root makes folders there
+        else:
+            place.mkdir(mode=0o500)
+    with arena.runner(host=Host(temporary=place)) as runner:
+        with pytest.raises(SkillrunError, match=place.name):
+            runner.run("demo", "go.py")
+    arena.assert_clean()
+
+
+def test_the_scratch_root_is_removed_by_somebody_else(arena: Arena) -> None:
+    """A cleaner of /tmp takes the folder away: the next run works or says so."""
+    arena.script(FINE)
+    with arena.runner() as runner:
+        assert runner.run("demo", "go.py").ok
+        runner.launcher.scratch_root.rmdir()
+        try:
+            result = runner.run("demo", "go.py")
+        except SkillrunError:
+            pass
+        else:
+            assert result.stdout.text == "fine\n"
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("version", ["other", "silent", "crashing", "missing"])
+def test_a_launcher_that_is_not_ours(arena: Arena, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Another version, one that says nothing, one that crashes, no Python: a named error and nothing left."""
+    arena.script(FINE)
+    fake = arena.root / f"fake-{arena.temporary.name}"
+    if version == "missing":
+        pass
+    elif version == "other":
+        fake.write_text(
+            f"#!{sys.executable}\nimport json, socket, sys\n"
+            "s = socket.socket(fileno=int(sys.argv[4]))\n"
+            "s.send(json.dumps(dict(version=99, machine='x', landlock=0, seccomp=False, pid=0)).encode())\ns.recv(9)\n"
+        )
+    elif version == "silent":
+        fake.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(30)\n")
+    else:
+        fake.write_text("#!/bin/sh\nexit 3\n")
+    if fake.exists():
+        fake.chmod(0o755)
+    monkeypatch.setattr(skillrun.launch.launcher.sys, "executable", str(fake))
+    monkeypatch.setattr(skillrun.launch.launcher, "_HELLO_TIMEOUT", 0.5)
+    monkeypatch.setattr(skillrun.launch.launcher, "_FAREWELL", 0.5)
+    with arena.runner() as runner:
+        with pytest.raises(SkillrunError, match="launcher"):
+            runner.run("demo", "go.py")
+    assert not marked(fake.name)
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_host_forks(arena: Arena, mode: str) -> None:
+    """A forked copy of the program gets a launcher of its own, and the parent's keeps working."""
+    arena.script("import os\nprint(os.getppid())\n")
+    with arena.runner(mode) as runner:
+        first = runner.run("demo", "go.py").stdout.text
+        mine = launcher_pid(runner)
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            with contextlib.suppress(BaseException):
+                other = runner.run("demo", "go.py").stdout.text
+                fine = other.strip().isdigit() and launcher_pid(runner) != mine
+                runner.close()
+                code = 0 if fine else 2
+            os._exit(code)
+        assert runner.run("demo", "go.py").stdout.text.strip().isdigit()
+        _, status = os.waitpid(pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert launcher_pid(runner) == mine
+        assert runner.run("demo", "go.py").stdout.text.strip().isdigit()
+        assert first.strip().isdigit()
+    arena.assert_clean()
+
+
+def test_the_host_forks_during_a_run(arena: Arena) -> None:
+    """The copy closes its runner while the parent's run is under way: that run goes on."""
+    arena.script("import time\nprint('ready', flush=True)\ntime.sleep(0.5)\nprint('end')\n")
+    with arena.runner() as runner:
+        run = Background(runner, timeout=20)
+        run.await_ready()
+        pid = os.fork()
+        if pid == 0:
+            with contextlib.suppress(BaseException):
+                runner.close()
+                os._exit(0)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        result = run.result(within=5)
+        assert (result.termination, result.stdout.text) == (Termination.EXITED, "ready\nend\n")
+    arena.assert_clean()
+
+
+def test_the_host_forks_while_another_thread_holds_the_lock(arena: Arena) -> None:
+    """A lock that a thread held at the fork is held for ever in the copy: the copy must not wait for it."""
+    arena.script(FINE)
+    with arena.runner() as runner:
+        runner.launcher.start()
+        held, let_go = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with runner.launcher._lock:
+                held.set()
+                let_go.wait(20)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait(5)
+        pid = os.fork()
+        if pid == 0:
+            import signal
+
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(5)
+            with contextlib.suppress(BaseException):
+                fine = runner.run("demo", "go.py").stdout.text == "fine\n"
+                runner.close()
+                os._exit(0 if fine else 2)
+            os._exit(1)
+        status = os.waitpid(pid, 0)[1]
+        let_go.set()
+        thread.join()
+        assert os.waitstatus_to_exitcode(status) == 0
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("deed", ["changed", "replaced", "removed", "cwd"])
+@pytest.mark.parametrize("mode", MODES)
+def test_the_script_changes_between_plan_and_start(arena: Arena, mode: str, deed: str) -> None:
+    """What was planned is what is started, or nothing is: the error names the path."""
+    script = arena.script(FINE)
+
+    def disturb(*_: object) -> None:
+        if deed == "changed":
+            script.write_text(script.read_text().replace("fine", "evil"))
+        elif deed == "replaced":
+            script.rename(script.with_name("old"))
+            script.write_text("#!/bin/sh\necho evil\n")
+            script.chmod(0o755)
+        elif deed == "removed":
+            script.unlink()
+        else:
+            arena.workspace.rename(arena.root / "moved")
+            arena.workspace.mkdir()
+
+    with arena.runner(mode) as runner:
+        result = runner.run("demo", "go.py", on_plan=disturb)
+    assert result.termination is Termination.FAILED_TO_START
+    assert result.stdout.text == ""
+    assert result.error is not None
+    assert (str(arena.workspace) if deed == "cwd" else str(script)) in result.error.message
+    if deed == "cwd":
+        (arena.root / "moved" / "out").rename(arena.workspace / "out")
+    arena.assert_clean()
