@@ -157,10 +157,10 @@ class Runner:
             if refusal is not None:
                 return self._result(ready, Verdict(Termination.REFUSED, error=refusal))
             with _missing(ready.grant):
-                landscape = survey(ready.policy)
-                chosen = choose(ready.policy, self.layers, self.launcher.start(), self._choice)
+                chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
                 if chosen.backend is None:
                     return self._result(ready, Verdict(Termination.REFUSED, error=chosen.refusal))
+                landscape = survey(ready.policy, split=chosen.backend.splits(chosen.probe))
                 plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
                 if on_plan is not None:
                     on_plan(ready, plan)
@@ -184,7 +184,7 @@ class Runner:
         """Do everything that `run` does up to the start, and return what it would be."""
         with self._scratch() as scratch:
             ready = self._prepare(skill, script, arguments, scratch=scratch, flags=flags, typed=typed)
-            chosen = choose(ready.policy, self.layers, self.launcher.start(), self._choice)
+            chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
             backend = chosen.backend
             guarantees = None if backend is None else backend.guarantees(ready.policy, chosen.probe)
             return Preview(ready, chosen, guarantees, self._refusal(ready, strict=strict) or chosen.refusal)

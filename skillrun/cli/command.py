@@ -95,8 +95,7 @@ def report_usage(wrong: click.ClickException, *, default: int) -> int:
         message = wrong.format_message()
     elif isinstance(wrong, click.NoSuchOption):
         message = f"there is no option `{wrong.option_name}`"
-        advice = " or ".join(f"`{name}`" for name in wrong.possibilities or ())
-        advice = advice and f"did you mean {advice}?"
+        advice = f"did you mean `{wrong.possibilities[0]}`?" if wrong.possibilities else ""
     path = context.command_path if context is not None else "skillrun"
     problem = error("usage", _phrase(message), help=advice or f"`{path} --help` shows how it is called")
     say(context or click.Context(click.Command("skillrun")), (problem,))

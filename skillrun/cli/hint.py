@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillrun.launch.result import Result
-    from skillrun.permissions.grant import Grant
+    from skillrun.permissions.grant import Grant, Narrowed, Refused
     from skillrun.runner import Runner
 
 RIGHTS: Final = frozenset({Capability.FS_READ, Capability.FS_WRITE, Capability.NETWORK})
@@ -26,8 +26,8 @@ RIGHTS: Final = frozenset({Capability.FS_READ, Capability.FS_WRITE, Capability.N
 def asks_for_nothing(grant: Grant) -> bool:
     """Whether neither the skill nor a flag asked for a path or the network; what was typed is no request."""
     asked = {item.capability for item in grant.granted if item.at.flag != ARGUMENT}
-    asked |= {narrowed.capability for narrowed in grant.narrowed}
-    asked |= {refused.capability for refused in grant.refused}
+    cuts: tuple[Narrowed | Refused, ...] = (*grant.narrowed, *grant.refused)
+    asked |= {cut.capability for cut in cuts if cut.asked_at.flag != ARGUMENT}
     return not asked & RIGHTS
 
 

@@ -19,6 +19,7 @@ _OLD = {  # <asm/unistd_64.h> and <asm-generic/unistd.h>
     "x86_64": {"clone": 56, "capset": 126, "seccomp": 317, "pivot_root": 155},
     "aarch64": {"clone": 220, "capset": 91, "seccomp": 277, "pivot_root": 41},
 }.get(MACHINE, {})
+PIVOT_ROOT = _OLD.get("pivot_root", 0)
 OPEN_TREE, MOVE_MOUNT, CLOSE_RANGE, MOUNT_SETATTR = 428, 429, 436, 442
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 

@@ -36,8 +36,7 @@ def prepare() -> None:
 
     Capabilities go first, while the bounding set can still be dropped; what follows needs none.
     """
-    os.setsid()
-    reset_signals()
+    lead()
     calls.drop_capabilities(calls.last_capability())
     calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)
 
@@ -49,6 +48,12 @@ class Base:
         """Make the rule set and decode the filter program."""
         self.ruleset = landlock.ruleset(base)
         self.program = bytes.fromhex(base["filter"])
+
+
+def lead() -> None:
+    """Start a session of one's own, with the signals as a new program expects them."""
+    os.setsid()
+    reset_signals()
 
 
 def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: Base | None) -> None:
@@ -118,7 +123,7 @@ def enter(cwd: list[Any]) -> None:
     path, device, inode = cwd
     descriptor = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     found = os.fstat(descriptor)
-    if (found.st_dev, found.st_ino) != (device, inode):
+    if (device, inode) not in {landlock.ANY, (found.st_dev, found.st_ino)}:
         raise landlock.ChangedError(f"{path} was replaced after the run was planned")
     os.fchdir(descriptor)
     os.close(descriptor)
@@ -134,7 +139,15 @@ def limit(rlimits: list[list[int]]) -> None:
 
 def reset_signals() -> None:
     """Undo what Python and the launcher changed: an ignored signal stays ignored over an exec."""
-    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    for number in (
+        signal.SIGPIPE,
+        signal.SIGXFSZ,
+        signal.SIGCHLD,
+        signal.SIGINT,
+        signal.SIGHUP,
+        signal.SIGTERM,
+        signal.SIGQUIT,
+    ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 

@@ -23,7 +23,8 @@ class Run:
     """A started run.
 
     `mode` says what ends the tree: "group", a process group that seccomp keeps the script in, ended by
-    killpg, which the kernel makes atomic against fork; or "tree", a supervisor above the script.
+    killpg, which the kernel makes atomic against fork; "init", a process-id namespace, which ends with
+    its init; or "tree", a supervisor above the script.
     """
 
     def __init__(self, terms: dict[str, Any], *, control: socket.socket) -> None:
@@ -40,6 +41,7 @@ class Run:
         self.ended: dict[str, Any] = {}
         self.failure: dict[str, Any] | None = None
         self.started = False
+        self.facts: dict[str, Any] = {}
         self.pid = 0
         self.report, self._reporting = os.pipe2(os.O_CLOEXEC)
 
@@ -82,6 +84,7 @@ class Run:
                 self.ended = message
             else:
                 self.started = True
+                self.facts = message
         if not words and self.failure is None:
             self.started = True  # the exec closed the pipe
         return bool(words)
@@ -93,7 +96,7 @@ class Run:
         if self.hard is None and not now:
             self.hard = time.monotonic() + self.grace
             self._signal(signal.SIGTERM)
-            if self.mode == "group":
+            if self.mode != "tree":
                 self._signal(signal.SIGCONT)  # a stopped process handles SIGTERM only once continued
         elif now:
             self.kill()
@@ -118,12 +121,16 @@ class Run:
         try:
             if self.mode == "group":
                 os.killpg(self.pid, number)
+            elif self.mode == "init" and number != signal.SIGKILL:
+                # The init itself has no handlers and hears nothing; its children are told one by one.
+                for pid in supervise.descendants(self.pid):
+                    supervise.send(pid, number)
             else:
                 os.kill(self.pid, number)
         except OSError as problem:
             # ESRCH: the child has not come to its setsid yet; there is nobody but the leader then.
             if problem.errno == errno.ESRCH and self.mode == "group":
-                supervise._send(self.pid, number)  # noqa: SLF001 - one room
+                supervise.send(self.pid, number)
 
     def leader_exited(self) -> None:
         """Reap the leader after everything else of its group was killed.
@@ -147,8 +154,8 @@ class Run:
         """
         if not self.reaped:
             return False
-        if self.mode == "tree":
-            return True
+        if self.mode != "group":
+            return True  # an init is reaped after everything in its namespace; a supervisor says so itself
         try:
             while True:
                 found = os.waitid(os.P_PGID, self.pid, os.WEXITED | os.WNOHANG)
@@ -181,4 +188,4 @@ class Run:
         if self.failure is not None and not self.started:
             return {"event": "failed", **self.failure}
         facts = {name: self.ended.get(name) for name in ("status", "cpu", "rss")}
-        return {"event": "ended", "reason": self.reason, "leftovers": leftovers, **facts}
+        return {"event": "ended", "reason": self.reason, "leftovers": leftovers, **facts, **self.facts}

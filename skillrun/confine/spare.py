@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 
-from . import calls, child
+from . import calls, child, init, world
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
@@ -29,11 +29,12 @@ class Spare:
     def __init__(self, *, launcher: int, key: int, base: dict[str, Any]) -> None:
         """Fork and prepare for a base."""
         self.key = key
+        ids = os.getuid(), os.getgid()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self.pid = calls.clone(signal.SIGCHLD)
+            self.pid = calls.clone(signal.SIGCHLD | (world.flags(base) if base["level"] > 1 else 0))
             if self.pid == 0:
-                _wait(theirs.fileno(), launcher=launcher, base=base)
+                _wait(theirs.fileno(), launcher=launcher, base=base, ids=ids)
         except OSError:
             self._socket.close()
             raise
@@ -50,20 +51,29 @@ class Spare:
         self._socket.close()
 
 
-def _wait(connection: int, *, launcher: int, base: dict[str, Any]) -> None:
+def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[int, int]) -> None:
     """Prepare, wait for a plan, and become its script; never returns."""
     signal.set_wakeup_fd(-1)
     failure: tuple[str, BaseException] | None = None
-    made = None
+    stage = "maps"
     try:
+        if base["level"] > 1:
+            world.map_ids(*ids)
+        stage = "death"
         child.follow_to_death(launcher)
         os.dup2(connection, _OWN, inheritable=False)
         # The launcher's descriptors lead to other runs; a process that waits must not hold them open.
         calls.close_from(_OWN + 1)
-        child.prepare()
-        made = child.Base(base)
+        stage = "prepare"
+        if base["level"] > 1:
+            child.lead()
+            root = world.World(base)
+        else:
+            child.prepare()
+            made = child.Base(base)
     except BaseException as problem:  # noqa: BLE001 - told to the run that this becomes
-        failure = ("prepare", problem)
+        failure = (stage, problem)
+        os.dup2(connection, _OWN, inheritable=False)
     with socket.socket(fileno=_OWN) as waiting:
         words, received, _, _ = socket.recv_fds(waiting, 16, 8, socket.MSG_CMSG_CLOEXEC)
     if not words:
@@ -77,6 +87,8 @@ def _wait(connection: int, *, launcher: int, base: dict[str, Any]) -> None:
     except BaseException as problem:  # noqa: BLE001 - the other end must hear of it
         child.fail(report, "plan", problem)
         os._exit(127)
+    if base["level"] > 1:
+        init.rule_over(plan, descriptors=descriptors, report=report, base=base, root=root)
     child.become(plan, descriptors=descriptors, report=report, base=made)
 
 

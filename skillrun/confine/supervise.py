@@ -103,7 +103,7 @@ def end_tree(spare: int) -> int:
     while True:
         below = [pid for pid in descendants(os.getpid()) if pid != spare]
         for pid in below:
-            _send(pid, signal.SIGKILL)
+            send(pid, signal.SIGKILL)
         killed.update(below)
         try:
             while True:
@@ -122,7 +122,7 @@ def end_tree(spare: int) -> int:
 def signal_tree(number: int) -> None:
     """Send a signal to every process below this one."""
     for pid in descendants(os.getpid()):
-        _send(pid, number)
+        send(pid, number)
 
 
 def descendants(pid: int) -> list[int]:
@@ -149,7 +149,7 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def _send(pid: int, number: int) -> None:
+def send(pid: int, number: int) -> None:
     """Send a signal to a process that may be gone."""
     try:
         os.kill(pid, number)

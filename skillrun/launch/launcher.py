@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from skillrun import resources
 from skillrun.errors import SkillrunError
 from skillrun.problem import error
-from skillrun.launch.system import present
+from skillrun.launch.system import System, present
 from skillrun.resources import PACKAGE
 from skillrun.sandbox.backend import Probe
 
@@ -49,12 +49,13 @@ class Launcher:
         self._socket: socket.socket | None = None
         self._warden: subprocess.Popen[bytes] | None = None
         self._hello: Mapping[str, Any] = {}
-        self._system: frozenset[str] = frozenset()
+        self._system = System()
+        self._probe: Probe | None = None
         self._taught: dict[str, int] = {}  # bases this launcher knows, by the number it knows them by
         self.scratch_root = Path()
 
     def start(self) -> Probe:
-        """Start the launcher if there is none, and return what it says of this host."""
+        """Start the launcher if there is none, and return what it says of this host, level 2 not tried."""
         with self._lock:
             if self._socket is None or self._owner != os.getpid():
                 self._start()
@@ -63,8 +64,19 @@ class Launcher:
                 machine=self._hello["machine"],
                 landlock=self._hello["landlock"],
                 seccomp=self._hello["seccomp"],
-                system=self._system,
+                system=self._system.places,
+                links=self._system.links,
+                root=os.geteuid() == 0,
             )
+
+    def probe(self) -> Probe:
+        """Return what this host can do, level 2 tried out whole with a throwaway child, once a launcher."""
+        found = self.start()
+        if self._probe is None:
+            from skillrun.launch.probing import try_level2  # noqa: PLC0415 - it drives a run through this launcher
+
+            self._probe = try_level2(self, found)
+        return self._probe
 
     def _start(self) -> None:
         """Start the warden with an empty environment, isolated from the caller's Python settings."""
@@ -94,6 +106,7 @@ class Launcher:
         self._socket = ours
         self._owner = os.getpid()
         self._taught = {}
+        self._probe = None
         ours.settimeout(_HELLO_TIMEOUT)
         try:
             words = ours.recv(65536)

@@ -41,7 +41,7 @@ def plain(
             number = style(f"{problem.at.line}".rjust(gutter - 1), "blue")
             lines += [
                 f"{blank} {bar}",
-                f"{number}  {bar} {line}".rstrip(),
+                f" {number} {bar} {line}".rstrip(),
                 f"{blank} {bar} {style(carets, _COLOURS[problem.severity])}",
             ]
     if problem.help is not None:

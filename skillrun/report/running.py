@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from skillrun.permissions.grant import Grant, Value
+    from skillrun.permissions.grant import Grant, Item, Narrowed, Refused, Value
     from skillrun.sandbox.guarantee import Guarantees
     from skillrun.skills.model import Skill
 
 ARGUMENT: Final = "argument"
 """The flag of what was granted because a person typed it as an argument."""
+
+
+NOTHING: Final = "it asks for nothing: of your files it can read its own folder and no other"
+NOTHING_TYPED: Final = "it asks for nothing: of your files it can read its own folder and what you typed"
 
 
 def headline(skill: Skill, script: str, grant: Grant, *, enforced: str, base: Path | None) -> str:
@@ -30,10 +34,15 @@ def headline(skill: Skill, script: str, grant: Grant, *, enforced: str, base: Pa
     text = (
         f"{label}/{escape(script)} [{enforced}] read:{reads} write:{len(rights.fs_write)} network:{network}"
     )
-    typed = [item for item in grant.granted if item.at.flag == ARGUMENT]
-    if typed:
-        text += "; from argument: " + ", ".join(permission(one.capability, one.asked) for one in typed)
+    items = typed(grant)
+    if items:
+        text += "; from argument: " + ", ".join(permission(one.capability, one.asked) for one in items)
     return text
+
+
+def typed(grant: Grant) -> tuple[Item, ...]:
+    """Return what was granted because a person typed it as an argument."""
+    return tuple(item for item in grant.granted if item.at.flag == ARGUMENT)
 
 
 def enforcement(backend: str, level: int | None, promised: Guarantees) -> str:
@@ -51,12 +60,16 @@ def cuts(grant: Grant, *, base: Path | None) -> Iterator[str]:
     for narrowed in grant.narrowed:
         asked = permission(narrowed.capability, narrowed.asked)
         given = ", ".join(_given(narrowed.capability, value, base) for value in narrowed.given)
-        places = f"asked at {spot(narrowed.asked_at, base)}, limit at {spot(narrowed.limit_at, base)}"
-        yield f"narrowed: {asked} to {given} ({places})"
+        yield f"narrowed: {asked} to {given} ({_places(narrowed, base)})"
     for refused in grant.refused:
         asked = permission(refused.capability, refused.asked)
-        places = f"asked at {spot(refused.asked_at, base)}, limit at {spot(refused.limit_at, base)}"
-        yield f"refused: {asked}: {escape(refused.reason)} ({places})"
+        yield f"refused: {asked}: {escape(refused.reason)} ({_places(refused, base)})"
+
+
+def _places(cut: Narrowed | Refused, base: Path | None) -> str:
+    typed = cut.asked_at.flag == ARGUMENT
+    asked = "typed as an argument" if typed else f"asked at {spot(cut.asked_at, base)}"
+    return f"{asked}, limit at {spot(cut.limit_at, base)}"
 
 
 def _given(capability: Capability, value: Value, base: Path | None) -> str:

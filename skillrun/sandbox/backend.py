@@ -19,7 +19,9 @@ class Probe:
     """What this host can do, as the launcher found it. Data, so that tests can claim any kernel.
 
     `system` are the paths of `profiles/linux/system.yaml` that exist and are not reached through another
-    of them, so that a plan names no more than it needs. `problems` say what is missing, each with its remedy, when a backend can't be used.
+    of them, so that a plan names no more than it needs; `links` are the link nodes among the others.
+    `root` says that the caller is uid 0. `level2` was tried out whole; if it failed, `level2_failure` is
+    the stage and the errno, and `fresh_proc` says whether a /proc of its own could be mounted. `problems` say what is missing, each with its remedy, when a backend can't be used.
     """
 
     platform: str
@@ -27,6 +29,11 @@ class Probe:
     landlock: int = 0
     seccomp: bool = False
     system: frozenset[str] = frozenset()
+    links: tuple[tuple[str, str], ...] = ()
+    root: bool = False
+    level2: bool = False
+    fresh_proc: bool = True
+    level2_failure: str | None = None
     problems: tuple[Problem, ...] = ()
 
 
@@ -54,6 +61,9 @@ class Backend(Protocol):
 
     def problems(self, probe: Probe) -> tuple[Problem, ...]:
         """Say why this backend can't be used on this host; empty when it can."""
+
+    def splits(self, probe: Probe) -> bool:
+        """Say whether a plan needs the entries of folders that hold something kept."""
 
     def guarantees(self, policy: Policy, probe: Probe) -> Guarantees:
         """Answer for each promise, for this policy on this host."""

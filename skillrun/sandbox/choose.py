@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillrun.sandbox.backend import Backend, Probe
     from skillrun.sandbox.policy import Policy
 
-BACKENDS: tuple[Backend, ...] = (Linux(), Passthrough())
+BACKENDS: tuple[Backend, ...] = (Linux(), Linux(1), Linux(2), Passthrough())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ def choose(policy: Policy, layers: Layers, probe: Probe, choice: Choice) -> Chos
     if policy.unconfined is not None:
         return Chosen(passthrough, probe)
     requirement = required(policy, layers, choice)
-    candidates = [b for b in BACKENDS if choice.backend in {None, b.name} and b.name != passthrough.name]
+    wanted = choice.backend or "linux"
+    candidates = [b for b in BACKENDS if b.name == wanted and b.name != passthrough.name]
     reasons: list[Problem] = []
     for backend in candidates:
         lacking = backend.problems(probe)

@@ -61,6 +61,7 @@ def complete(grant: Grant, place: Place, subject: Subject, guarded: Guarded) -> 
         interpreter=subject.interpreter,
         rules=rules,
         kept=_kept(grant, place, subject, guarded=guarded, writes=writes),
+        links=(*grant.links, *(subject.interpreter.links if subject.interpreter else ())),
         network=bool(grant.capabilities.network),
         timeout=grant.capabilities.timeout,
         limits=grant.capabilities.limits,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillrun.errors import ConfigError
 from skillrun.problem import error
+from skillrun.sandbox.policy import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,39 +39,51 @@ class Landscape:
     """Spots of the paths that exist, and the entries of folders between a root and what is kept in it.
 
     Entries that are links are left out: a rule on a link would be a rule on its target. `program` is what is executed, links
-    followed.
+    followed. `pins` are the folders between a granted root and what is kept in it, `links` the targets
+    of the link nodes that the run needs.
     """
 
     spots: Mapping[Path, Spot]
     entries: Mapping[Path, tuple[Path, ...]]
     program: Spot | None = None
+    pins: Mapping[Path, Spot] = field(default_factory=dict)
+    links: Mapping[Path, str] = field(default_factory=dict)
 
 
-def survey(policy: Policy) -> Landscape:
+def survey(policy: Policy, *, split: bool) -> Landscape:
     """Read the spots and entries that a plan for this policy needs.
+
+    `split` asks for the entries of folders that have to be granted in parts.
 
     Raises ConfigError when a granted path was swapped for a link since it was resolved, or when a
     split would need more than 1,000 rules.
     """
     spots: dict[Path, Spot] = {}
     entries: dict[Path, tuple[Path, ...]] = {}
-    granted = [rule.path for rule in policy.rules if not rule.optional]
+    pins: dict[Path, Spot] = {}
+    granted = [rule.path for rule in policy.rules]
     for path in {*granted, policy.cwd, *(kept.path for kept in policy.kept)}:
         spot = _spot(path)
         if spot is not None:
             spots[path] = spot
-    for path in granted:
-        if path not in spots:
-            raise ConfigError(
-                error("path-vanished", f"`{path}` was granted and is gone, or a link took its place")
-            )
+    for rule in policy.rules:
+        absent = rule.path not in spots
+        # A path to read that is not there grants nothing, and will not while the run lasts. One to write was
+        # made if it was missing, and a link in either's place was not there when it was resolved.
+        if absent and (rule.access is not Access.READ or os.path.lexists(rule.path)):
+            message = f"`{rule.path}` was granted and is gone, or a link took its place"
+            raise ConfigError(error("path-vanished", message))
     for root in granted:
         for kept in policy.kept:
             if kept.path in spots and root in kept.path.parents:
                 for folder in _between(root, kept.path):
-                    if folder not in entries:
+                    if split and folder not in entries:
                         entries[folder] = _list(folder, spots)
-    return Landscape(spots, entries, _program(policy.argv[0]))
+                    spot = _spot(folder)
+                    if spot is not None:
+                        pins[folder] = spot
+    links = {path: target for path in policy.links if (target := _target(path)) is not None}
+    return Landscape(spots, entries, _program(policy.argv[0]), pins, links)
 
 
 def _between(root: Path, path: Path) -> Iterable[Path]:
@@ -91,6 +104,14 @@ def _spot(path: Path) -> Spot | None:
     if stat.S_ISLNK(found.st_mode):
         return None
     return Spot(found.st_dev, found.st_ino, stat.S_ISDIR(found.st_mode))
+
+
+def _target(path: Path) -> str | None:
+    """Return where a link node leads, None when it is none any more."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
 
 
 def _program(path: str) -> Spot | None:

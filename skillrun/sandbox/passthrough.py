@@ -26,6 +26,10 @@ class Passthrough:
         """Nothing is missing for doing nothing."""
         return ()
 
+    def splits(self, probe: Probe) -> bool:  # noqa: ARG002 - one protocol
+        """Nothing is kept from anybody."""
+        return False
+
     def guarantees(self, policy: Policy, probe: Probe) -> Guarantees:  # noqa: ARG002 - one protocol
         """Answer for each promise: almost none."""
         return UNCONFINED

@@ -26,16 +26,11 @@ class Access(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class PathRule:
-    """One physical path that a run may use, with the reason in words.
-
-    `optional` marks what the run needs by itself and may be absent: it is not the operator's word, so
-    a change of it between planning and start stops nothing.
-    """
+    """One physical path that a run may use, with the reason in words."""
 
     path: Path
     access: Access
     reason: str
-    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +44,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Everything about one run that a backend has to enforce or pass on. All paths are physical."""
+    """Everything about one run that a backend has to enforce or pass on. All paths are physical.
+
+    `links` are link nodes through which granted paths and the interpreter are spelled.
+    """
 
     skill: Path
     workspace: Path
@@ -62,6 +60,7 @@ class Policy:
     interpreter: Interpreter | None
     rules: tuple[PathRule, ...]
     kept: tuple[Kept, ...]
+    links: tuple[Path, ...]
     network: bool
     timeout: float
     limits: Limits

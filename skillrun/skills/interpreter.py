@@ -142,7 +142,7 @@ def _unfit(path: str, real: str, refuse: Sequence[str]) -> str | None:
         start, _ = read_start(real, 2)
     except PermissionError:
         return None
-    return None
+    return "it is itself a script" if start == b"#!" else None
 
 
 def family_of(*names: str) -> str:

@@ -66,14 +66,14 @@ def test_random_bytes_always_become_text(data: bytes, limit: int, cuts: list[int
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000, 65536, 200_000])
 def test_memory_stays_near_the_limit_whatever_the_pieces(size: int) -> None:
-    """A million pieces of one byte cost no more than a few times the limit, large pieces hardly anything."""
+    """Sixty thousand pieces of one byte cost no more than a few times the limit, large pieces hardly anything."""
     import tracemalloc
 
-    limit = 100_000
+    limit = 20_000
     chunk = bytes(index % 251 for index in range(size))
     tracemalloc.start()
     keep = Keep(limit)
-    for _ in range(max(20, min(300_000, 3_000_000 // size))):
+    for _ in range(max(20, min(60_000, 1_000_000 // size))):
         keep.feed(bytes(bytearray(chunk)))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -12,6 +12,7 @@ from skillrun.errors import SkillError
 from skillrun.skills.disk import links_on_the_way
 from skillrun.skills.interpreter import SYSTEM, find_interpreter
 from skillrun.skills.model import Command, Interpreter, Starter
+from skillrun.skills.prefix import _may_be_prefix
 from skillrun.skills.scripts import read_command
 from skillrun.skills.trust import distrust
 
@@ -111,6 +112,18 @@ def test_c_03_every_link_on_the_way_is_named(tmp_path: Path) -> None:
     assert found.family == "python"
 
 
+def test_c_03_links_on_the_way_to_the_install_are_named(tmp_path: Path) -> None:
+    """The folder that `pyvenv.cfg` names is reached by Python itself, over links the program's own path lacks."""
+    folder = install(tmp_path / "py-3.12.13", "lib/python3.12/os.py", "python3")
+    (tmp_path / "py-3.12").symlink_to("py-3.12.13")
+    (tmp_path / "venv/bin").mkdir(parents=True)
+    (tmp_path / "venv/bin/python3").symlink_to(folder / "python3")
+    (tmp_path / "venv/pyvenv.cfg").write_text(f"HOME = {tmp_path}/py-3.12/bin\n")
+    found = find("python3", tmp_path / "venv/bin")
+    assert found.links == (tmp_path / "venv/bin/python3", tmp_path / "py-3.12")
+    assert set(found.prefixes) == {tmp_path / "venv", tmp_path / "py-3.12.13"}
+
+
 def test_c_03_links_of_parents_are_named_at_their_physical_place(tmp_path: Path) -> None:
     """A link above the program (`/bin -> usr/bin`) is a node too, and each node has its own parent physical."""
     program(tmp_path / "usr/bin/tool-1")
@@ -166,6 +179,9 @@ def test_relative_and_empty_entries_are_skipped(tmp_path: Path, monkeypatch: pyt
     program(tmp_path / "bin/tool")
     monkeypatch.chdir(tmp_path)
     assert refused("tool", "", ".", "bin", "./bin", "~").problem.rule == "interpreter-not-found"
+    assert (
+        refused("sh", "bin", "usr/bin").problem.rule == "interpreter-not-found"
+    )  # nor read as if a slash stood there
 
 
 @pytest.mark.parametrize(
@@ -181,6 +197,8 @@ def test_folders_that_others_write_are_skipped(tmp_path: Path, mode: int, word: 
     if not mode & 0o1000:  # in a sticky folder nobody else can replace what is ours
         assert word in (refused("tool", tmp_path / "open/sub").problem.help or "")
     program(tmp_path / "good/tool")
+    (tmp_path / "open/tool").unlink()
+    (tmp_path / "open/tool").symlink_to("../good/tool")  # good as long as nobody turns it elsewhere
     assert find("tool", tmp_path / "open", tmp_path / "good").path == tmp_path / "good/tool"
 
 
@@ -233,7 +251,9 @@ def test_folders_below_the_workspace_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "links").mkdir()
     (tmp_path / "links/tool").symlink_to(workspace / "bin/tool")
     (tmp_path / "linked-bin").symlink_to(workspace / "bin")
-    for folder in (workspace / "bin", tmp_path / "links", tmp_path / "linked-bin"):
+    (workspace / "lib").mkdir()
+    (workspace / "lib/tool").symlink_to(tmp_path / "ws-other/tool")
+    for folder in (workspace / "bin", workspace / "lib", tmp_path / "links", tmp_path / "linked-bin"):
         assert "workspace" in (refused("tool", folder, refuse=(workspace,)).problem.help or "")
     assert find("tool", tmp_path / "ws-other", refuse=(workspace,)).path == tmp_path / "ws-other/tool"
 
@@ -351,6 +371,13 @@ def test_a_prefix_is_never_a_home_or_above(tmp_path: Path, place: str) -> None:
     assert find("python3", folder, home=home).prefixes == ()
     above = install(tmp_path / "users", "lib/python3.11/os.py", "python3")
     assert find("python3", above, home=home).prefixes == ()
+
+
+@pytest.mark.parametrize("prefix", ["/", "/home", "/Users", "/root", "/home/me", "/Users/me", "/var/root"])
+def test_anybodys_home_is_a_home(prefix: str) -> None:
+    """Without knowing the caller's home, the folders where systems keep homes are no prefixes either."""
+    assert not _may_be_prefix(prefix, None)
+    assert _may_be_prefix("/home/me/.pyenv/versions/3.12.1", None)
 
 
 @pytest.mark.parametrize("secret", [".ssh", ".aws", ".env", ".netrc", ".git", ".bashrc"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillrun.problem import Problem, error
 from skillrun.sandbox.backend import LaunchPlan
-from skillrun.sandbox.linux import level1, rights
+from skillrun.sandbox.linux import level1, level2, rights
 from skillrun.sandbox.linux.seccomp import ARCHITECTURES
 from skillrun.sandbox.wire import wire
 
@@ -20,9 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Linux:
-    """Landlock and seccomp by the kernel, the process tree by a locked group."""
+    """Landlock and seccomp by the kernel, and namespaces where it allows them.
 
-    name: str = "linux"
+    `level` 1 or 2 insists on one; 0 takes the best that the probe found.
+    """
+
+    level: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name that `--backend` takes."""
+        return f"linux-{self.level}" if self.level else "linux"
+
+    def _level(self, probe: Probe) -> int:
+        """Return the level to use on this host."""
+        return self.level or (level2.LEVEL if probe.level2 else level1.LEVEL)
 
     def problems(self, probe: Probe) -> tuple[Problem, ...]:
         """Say why this kernel can't confine a script."""
@@ -53,14 +65,25 @@ class Linux:
                     help="boot with `lsm=landlock,…` if the kernel is new enough; gVisor and old kernels have none",
                 )
             )
+        if self.level == level2.LEVEL and not probe.level2:
+            why = probe.level2_failure or "it was not tried"
+            found.append(error("backend-namespaces", f"level 2 does not work on this host: {why}"))
         return tuple(found)
+
+    def splits(self, probe: Probe) -> bool:
+        """Level 1 has to grant a folder in parts around what it keeps."""
+        return self._level(probe) == level1.LEVEL
 
     def guarantees(self, policy: Policy, probe: Probe) -> Guarantees:
         """Answer for each promise on this kernel."""
-        return level1.guarantees(policy, probe)
+        if self._level(probe) == level1.LEVEL:
+            return level1.guarantees(policy, probe)
+        return level2.guarantees(policy, probe)
 
     def render(self, policy: Policy, landscape: Landscape, probe: Probe) -> str:
         """Write the rules one a line: the rights and the path, then what the filter is made for."""
+        if self._level(probe) == level2.LEVEL:
+            return level2.render(policy, landscape, probe)
         rules = [*level1.system_rules(probe, network=policy.network)]
         rules += level1.granted_rules(policy, landscape, probe.landlock)
         lines = [f"landlock ABI {probe.landlock}, handled {rights.handled('fs', probe.landlock):#06x}"]
@@ -69,13 +92,23 @@ class Linux:
         return "\n".join(lines) + "\n"
 
     def plan(self, policy: Policy, landscape: Landscape, probe: Probe) -> LaunchPlan:
-        """Make the plan for level 1."""
-        rules = list(level1.granted_rules(policy, landscape, probe.landlock))
+        """Make the plan for the level of this host."""
+        granted = self.guarantees(policy, probe)
+        if self._level(probe) == level1.LEVEL:
+            rules = list(level1.granted_rules(policy, landscape, probe.landlock))
+            return LaunchPlan(
+                backend="linux",
+                level=level1.LEVEL,
+                guarantees=granted,
+                base=level1.base(probe, network=policy.network),
+                wire=wire(policy, landscape, mode="group", rules=rules),
+                warnings=tuple(level1.warnings(policy, landscape)),
+            )
+        plan = wire(policy, landscape, mode="init", rules=())
         return LaunchPlan(
-            backend=self.name,
-            level=level1.LEVEL,
-            guarantees=self.guarantees(policy, probe),
-            base=level1.base(probe, network=policy.network),
-            wire=wire(policy, landscape, mode="group", rules=rules),
-            warnings=tuple(level1.warnings(policy, landscape)),
+            backend="linux",
+            level=level2.LEVEL,
+            guarantees=granted,
+            base=level2.base(probe, network=policy.network),
+            wire={**plan, **level2.additions(policy, landscape, probe)},
         )

@@ -52,6 +52,7 @@ def base(probe: Probe, *, network: bool) -> str:
     net = 0 if network else rights.handled("net", abi)
     return json.dumps(
         {
+            "level": LEVEL,
             "masks": [rights.handled("fs", abi), net, rights.handled("scope", abi)],
             "system": list(system_rules(probe, network=network)),
             "filter": assemble(conditions).hex(),
@@ -76,6 +77,8 @@ def granted_rules(policy: Policy, landscape: Landscape, abi: int) -> Iterator[li
     for rule in policy.rules:
         # Scratch is the run's own; it lies in a folder that is kept from everybody else.
         kept = () if rule.path == policy.scratch else policy.kept
+        if rule.path not in landscape.spots:
+            continue
         for path, access in split(rule, kept, landscape):
             merged[path] = merged.get(path, 0) | rights.access(access, abi)
     for path, mask in sorted(merged.items()):

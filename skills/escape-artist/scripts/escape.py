@@ -129,9 +129,13 @@ def open_for_writing(path):
 def home(options):
     """The person's home, not the private one that a sandbox puts into HOME."""
     if options.home is None:
-        with contextlib.suppress(KeyError):
-            return Path(pwd.getpwuid(os.getuid()).pw_dir)
-        raise Unknown("no target: give --home")
+        try:
+            folder = Path(pwd.getpwuid(os.getuid()).pw_dir)
+        except KeyError:
+            raise Unknown("no target: give --home") from None
+        if str(folder) == os.environ.get("TMPDIR"):  # all the names there are lead to the private one
+            raise OSError(errno.ENOENT, "the person's home is not to be found")
+        return folder
     return Path(options.home)
 
 
@@ -148,7 +152,11 @@ def outsider(options):
     if options.pid is not None:
         return options.pid
     if os.getppid() == 1:  # inside a process namespace this is the run's own init
-        raise Unknown("no target: give --pid")
+        others = [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []
+        others = [pid for pid in others if pid not in (1, os.getpid())]
+        if not others:
+            raise OSError(errno.ESRCH, "no process but the run's own is to be seen")
+        return min(others)
     return os.getppid()
 
 
@@ -524,6 +532,8 @@ def parse_arguments():
 def table(rows):
     lines, heading = [], None
     for row in rows:
+        if row["status"] == "unknown":
+            continue
         if row["group"] != heading:
             heading = row["group"]
             lines.append(heading)
@@ -547,7 +557,9 @@ def main():
         print(json.dumps(dict(counts, attempts=rows), indent=2))
     else:
         print(table(rows))
-        print("{blocked} blocked, {open} OPEN, {unknown} unknown".format(**counts))
+        print("{blocked} blocked, {open} OPEN".format(**counts))
+        if counts["unknown"]:
+            print("{unknown} more need a target from outside or can only be judged there: see bait.py".format(**counts))
     return 1 if counts["open"] else 0
 
 

@@ -1,0 +1,232 @@
+"""Level 2: namespaces, and a root that holds only what a plan names.
+
+What does not depend on a plan is built ahead of it. The host's files stay reachable below the old root
+until the plan has come and everything it grants was cloned by descriptor; then the old root goes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import stat
+import struct
+
+from . import calls, landlock, mounts
+
+TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
+if TYPE_CHECKING:
+    from typing import Any
+
+_NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID = 0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000
+_NEWNET = 0x40000000
+_INNER_UID = 1000  # for a caller who is root: as 0 inside, tar and npm would try to change owners
+_BASES = ("/sys", "/mnt", "/media")  # covered by the new root while it is built: nothing granted lies there
+_DENIED = ".denied"
+_PROC_FILES = ("cpuinfo", "loadavg", "meminfo", "stat", "uptime", "version")
+_PRIVATE = mounts.NOSUID | mounts.NODEV
+
+
+def flags(base: dict[str, Any]) -> int:
+    """Return the clone flags of a world; with a network granted it stays in the host's."""
+    spaces = _NEWNS | _NEWUTS | _NEWIPC | _NEWUSER | _NEWPID
+    return spaces if base["network"] else spaces | _NEWNET
+
+
+def map_ids(uid: int, gid: int) -> None:
+    """Map the caller's ids, and no others, into the new user namespace.
+
+    Before anything else: writing the maps needs /proc writable and this process dumpable.
+    """
+    inner_uid, inner_gid = (uid, gid) if uid else (_INNER_UID, _INNER_UID)
+    for name, words in (
+        ("setgroups", "deny"),  # without it an ordinary user may not write gid_map (user_namespaces(7))
+        ("uid_map", f"{inner_uid} {uid} 1"),
+        ("gid_map", f"{inner_gid} {gid} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(words)
+
+
+class World:
+    """The new root while it is built. Every path of it is relative: the current folder is its top."""
+
+    def __init__(self, base: dict[str, Any]) -> None:
+        """Build what every run needs: system paths, devices, /proc. The host's files stay reachable."""
+        mounts.propagate(private=False)
+        socket.sethostname("skillrun")
+        if not base["network"]:
+            _loopback_up()
+        trees = [(path, mounts.clone_tree(path)) for path in base["places"] if os.path.lexists(path)]
+        devices = [(path, mounts.clone_tree(path)) for path in base["devices"] if os.path.lexists(path)]
+        self.base = next(path for path in _BASES if os.path.isdir(path))
+        mounts.mount("tmpfs", self.base, _PRIVATE, "mode=0755,size=16m")
+        os.chdir(self.base)
+        self._own = {os.stat(".").st_dev}  # file systems of the world itself, where mount points may be made
+        for path, target in base["links"]:
+            self._link(path, target)
+        for folder in ("dev", "dev/pts", "dev/shm", "etc", "proc", "tmp"):
+            os.makedirs(folder, exist_ok=True)
+        for name, target in (
+            ("ptmx", "pts/ptmx"),
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+        ):
+            os.symlink(target, f"dev/{name}")
+        for path, tree in trees:
+            self._place(path, tree, mounts.RDONLY | _PRIVATE)
+        for path, tree in devices:
+            self._place(path, tree, mounts.NOSUID)
+        mounts.mount("devpts", "dev/pts", mounts.NOSUID | mounts.NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+        self.fresh_proc = self._mount_proc()
+
+    def furnish(self, plan: dict[str, Any]) -> None:
+        """Add what the plan grants and cover what it keeps, then enter the root for good."""
+        mounts.propagate(private=True)
+        entries = plan["entries"]
+        # All clones are taken before anything is covered, each compared with what was planned: the
+        # path may mean something else by now.
+        trees = [self._take(entry) for entry in entries]
+        for name in ("tmp", "dev/shm"):
+            mounts.mount("tmpfs", name, _PRIVATE, f"mode=1777,size={plan['tmpfs']}")
+            self._own.add(os.stat(name).st_dev)
+        for path, target in plan["links"]:
+            self._link(path, target)
+        bare = self._bare(plan["cwd"])
+        os.close(os.open(_DENIED, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0))
+        for (path, mode, *_), tree in zip(entries, trees):
+            if mode == "deny":
+                self._deny(path, tree)
+            else:
+                self._place(path, tree, (mounts.RDONLY | _PRIVATE) if mode == "ro" else _PRIVATE)
+        os.unlink(_DENIED)
+        if bare is not None:
+            mounts.seal(bare)
+        self._people(plan["env"].get("USER", "user"), plan["env"].get("HOME", "/"))
+        mounts.enter_root()
+        for path, mode, *_ in entries:
+            if mode == "rw" and os.statvfs(path).f_flag & os.ST_RDONLY:
+                raise OSError(30, f"{path} was granted for writing and is mounted read-only")
+
+    def _bare(self, cwd: list[Any]) -> str | None:
+        """Make the folder that the script starts in where nothing of it was granted; return it to be sealed.
+
+        In /tmp it could be written otherwise, and what was written would vanish without a word.
+        """
+        path, device, inode = cwd[0], cwd[1], cwd[2]
+        if (device, inode) != landlock.ANY:
+            return None
+        self._point(path, folder=True)
+        mounts.mount("tmpfs", "." + path, _PRIVATE, "mode=0755,size=1m")
+        self._own.add(os.stat("." + path).st_dev)
+        return f".{path}"
+
+    def _take(self, entry: list[Any]) -> int:
+        """Clone the tree of an entry after checking what lies there now."""
+        path, mode, device, inode = entry
+        if path == self.base or path.startswith(self.base + "/"):
+            raise OSError(22, f"{path} can't be granted: the new root is built there")
+        if mode == "deny":
+            held = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        else:
+            held = mounts.clone_tree(path)
+        found = os.fstat(held)
+        if (found.st_dev, found.st_ino) != (device, inode):
+            raise landlock.ChangedError(f"{path} was replaced after the run was planned")
+        return held
+
+    def _place(self, path: str, tree: int, attributes: int) -> None:
+        """Attach a tree at its own path in the new root."""
+        mounts.change(tree, attributes)
+        self._point(path, folder=stat.S_ISDIR(os.fstat(tree).st_mode))
+        mounts.attach(tree, "." + path)
+
+    def _deny(self, path: str, held: int) -> None:
+        """Cover a path with something that can be neither read nor written, by its owner neither."""
+        folder = stat.S_ISDIR(os.fstat(held).st_mode)
+        os.close(held)
+        if not os.path.lexists("." + path):
+            return  # nothing above it was granted, so it is not there to be covered
+        if folder:
+            mounts.mount(
+                "tmpfs", "." + path, mounts.RDONLY | _PRIVATE | mounts.NOEXEC, "mode=000,nr_inodes=2"
+            )
+            return
+        # Read-only, because the owner of a file may change its mode; a clone, because the file is unlinked.
+        cover = mounts.clone_tree(_DENIED, recursive=False)
+        mounts.change(cover, mounts.RDONLY | _PRIVATE)
+        mounts.attach(cover, "." + path)
+
+    def _point(self, path: str, *, folder: bool) -> None:
+        """Make the mount point of a path, but only in the new root itself, never inside a granted tree."""
+        here = "."
+        names = path.strip("/").split("/")
+        for depth, name in enumerate(names, 1):
+            above, here = here, f"{here}/{name}"
+            if os.path.lexists(here):
+                continue
+            if os.stat(above).st_dev not in self._own:
+                raise OSError(2, f"{path} is gone")
+            if depth < len(names) or folder:
+                os.mkdir(here, 0o755)
+            else:
+                os.close(os.open(here, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+
+    def _link(self, path: str, target: str) -> None:
+        """Recreate a link node where the new root has nothing of that name."""
+        parent = os.path.dirname(path)
+        if parent != "/":
+            self._point(parent, folder=True)
+        if os.stat("." + parent).st_dev in self._own and not os.path.lexists("." + path):
+            os.symlink(target, "." + path)
+
+    def _people(self, name: str, home: str) -> None:
+        """Write the two lines that give the caller's ids a name; the host's other names stay unknown."""
+        known = "".join(c for c in name if c.isalnum() or c in "-_.")[:32] or "user"
+        folder = home if home.isprintable() and ":" not in home else "/"
+        uid, gid = os.getuid(), os.getgid()
+        lines = {
+            "passwd": f"root:x:0:0::/:/bin/sh\n{known}:x:{uid}:{gid}::{folder}:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n",
+            "group": f"root:x:0:\n{known}:x:{gid}:\nnogroup:x:65534:\n",
+        }
+        for file_name, words in lines.items():
+            with open(f"etc/{file_name}", "w", encoding="ascii", errors="replace") as file:
+                file.write(words)
+
+    def _mount_proc(self) -> bool:
+        """Mount a fresh /proc; where the kernel refuses that, bind the outer one and return False.
+
+        It refuses when part of the outer /proc is covered, as in most containers. Landlock then opens a
+        few harmless files of it only.
+        """
+        try:
+            mounts.mount("proc", "proc", _PRIVATE | mounts.NOEXEC)
+        except OSError:
+            tree = mounts.clone_tree("/proc")
+            mounts.change(tree, _PRIVATE | mounts.NOEXEC)
+            mounts.attach(tree, "proc")
+            return False
+        return True
+
+    def system_rules(self, base: dict[str, Any]) -> list[list[Any]]:
+        """Give the Landlock rules for what is not a plan's own, by the paths of the new root."""
+        read, write = base["rights"]["read"], base["rights"]["write"]
+        own = [["/tmp", write], ["/dev", write | base["rights"]["device"]]]  # noqa: S108 - the run's own
+        if self.fresh_proc:
+            return [["/", read], ["/proc", read | base["rights"]["device"]], *own]
+        tops = [[f"/{name}", read] for name in os.listdir("/") if name != "proc"]
+        return [*tops, *([f"/proc/{name}", read] for name in _PROC_FILES), *own]
+
+
+def _loopback_up() -> None:
+    """Bring the run's own loopback up: it leads nowhere, and many programs talk to themselves over it."""
+    up_and_running = 0x41  # IFF_UP | IFF_RUNNING
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh22x", b"lo", up_and_running))  # SIOCSIFFLAGS
+
+
+def hide() -> None:
+    """Make init's memory, environment and descriptors unreadable for the script, which has the same user."""
+    calls.prctl(calls.PR_SET_DUMPABLE, 0)

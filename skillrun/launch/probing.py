@@ -1,0 +1,48 @@
+"""Try level 2 out, whole: a version check proves nothing, as some systems refuse at the last step."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillrun.launch.capture import Keep
+from skillrun.launch.drive import Drive
+from skillrun.sandbox.backend import LaunchPlan
+from skillrun.sandbox.guarantee import UNCONFINED
+from skillrun.sandbox.linux import level2
+from skillrun.sandbox.linux.seccomp import ARCHITECTURES
+
+if TYPE_CHECKING:
+    from skillrun.launch.launcher import Launcher
+    from skillrun.sandbox.backend import Probe
+
+_TIMEOUT = 5.0  # seconds; a try takes about 0.005
+
+
+def try_level2(launcher: Launcher, probe: Probe) -> Probe:
+    """Start a program at level 2 and return the probe with what came of it."""
+    if not probe.seccomp or probe.landlock < 1 or probe.machine not in ARCHITECTURES:
+        return replace(probe, level2_failure="it needs Landlock and seccomp too")
+    usr = os.stat("/usr")
+    wire = {
+        "mode": "init",
+        "timeout": _TIMEOUT,
+        "grace": 0.1,
+        "argv": ["/usr/bin/true"],
+        "env": {},
+        "cwd": ["/usr", usr.st_dev, usr.st_ino],
+        "rlimits": [],
+        "identity": [],
+        "rules": [],
+        "entries": [],
+        "links": [],
+        "tmpfs": 1 << 20,
+    }
+    plan = LaunchPlan("linux", level2.LEVEL, UNCONFINED, wire, level2.base(probe, network=False))
+    ended = Drive(launcher, plan, b"", Keep(0), Keep(0)).run().ended
+    if ended is None:
+        return replace(probe, level2_failure="the launcher died of it")
+    if ended["event"] == "failed" and ended["stage"] != "exec":
+        return replace(probe, level2_failure=f"stage `{ended['stage']}`: {ended['message']}")
+    return replace(probe, level2=True, fresh_proc=ended.get("proc", True))

@@ -1,0 +1,144 @@
+"""Level 2: namespaces and a root of its own, in which what was not granted does not exist."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from skillrun import resources
+from skillrun.sandbox.guarantee import Guarantees, State
+from skillrun.sandbox.linux import rights
+from skillrun.sandbox.linux.seccomp import Conditions, assemble
+from skillrun.sandbox.policy import Access
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from skillrun.sandbox.backend import Probe
+    from skillrun.sandbox.landscape import Landscape
+    from skillrun.sandbox.policy import Policy
+
+LEVEL: Final = 2
+WRITE, READ, DENY = "rw", "ro", "deny"
+_MOST_TMPFS: Final = 1 << 30  # bytes of /tmp and of /dev/shm; they are memory and in no process's share
+# The world writes these itself, with the caller's name only.
+_OWN_FILES: Final = frozenset({"/etc/passwd", "/etc/group"})
+
+
+def guarantees(policy: Policy, probe: Probe) -> Guarantees:
+    """Answer for each promise at level 2; SECURITY.md names the test that attacks each."""
+    alone = probe.landlock >= rights.SIGNAL_ABI or not policy.network
+    return Guarantees(
+        fs_read=State.ENFORCED,
+        fs_write=State.ENFORCED,
+        network=State.OPEN if policy.network else State.ENFORCED,
+        ipc=State.ENFORCED if alone else State.PARTIAL,  # abstract sockets belong to the network namespace
+        processes=State.ENFORCED,
+        environment=State.ENFORCED,
+        limits=State.PARTIAL,
+        names=State.ENFORCED,
+        signals=State.ENFORCED,
+        network_asked=policy.network,
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def base(probe: Probe, *, network: bool) -> str:
+    """Write what is the same for every run with this network grant, as JSON."""
+    abi = probe.landlock
+    conditions = Conditions(machine=probe.machine, level=LEVEL, network=network, signals_scoped=True)
+    table = resources.table("linux/system")
+    places = [
+        line["path"]
+        for line in table["read"]
+        if line["path"] in probe.system - _OWN_FILES and (network or line.get("when") != "network")
+    ]
+    net = 0 if network else rights.handled("net", abi)
+    return json.dumps(
+        {
+            "level": LEVEL,
+            "network": network,
+            "masks": [rights.handled("fs", abi), net, rights.handled("scope", abi)],
+            "filter": assemble(conditions).hex(),
+            "places": places,
+            "devices": [line["path"] for line in table["device"] if line["path"] in probe.system],
+            "links": [list(link) for link in probe.links],
+            "rights": {name: rights.access(name, abi) for name in ("read", "write", "device")},
+        }
+    )
+
+
+def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:
+    """Give what is mounted where, parents first: `rw`, `ro` or `deny` for each path.
+
+    Covering a kept path is not enough inside a writable folder: its parent could be renamed and a new
+    one put in its place, with the cover travelling along. So every folder between is mounted onto
+    itself, which makes it busy (facts/launcher2, 3).
+    """
+    existing = [kept for kept in policy.kept if kept.path in landscape.spots]
+    marks: dict[Path, str] = {}
+    for rule in policy.rules:
+        if rule.path not in landscape.spots:
+            continue
+        # Of what is kept, a path at or above the root itself decides about the whole of it.
+        above = [k for k in existing if k.path == rule.path or k.path in rule.path.parents]
+        if rule.path == policy.scratch or not above:
+            marks[rule.path] = WRITE if rule.access is Access.WRITE else READ
+        elif all(kept.readable for kept in above):
+            marks[rule.path] = READ
+    roots = dict(marks)
+    for kept in sorted(existing, key=lambda entry: len(entry.path.parts)):
+        over = [root for root in roots if root in kept.path.parents]
+        if not over:
+            continue
+        for folder in reversed(kept.path.parents):
+            if any(root in folder.parents for root in over) and _mode(marks, folder) == WRITE:
+                marks.setdefault(folder, WRITE)
+        if not kept.readable:
+            marks[kept.path] = DENY
+        elif _mode(marks, kept.path.parent) == WRITE and kept.path != policy.scratch:
+            marks[kept.path] = READ
+    return dict(sorted(marks.items(), key=lambda mark: (len(mark[0].parts), mark[0])))
+
+
+def _mode(marks: dict[Path, str], path: Path) -> str | None:
+    """Return how a path comes out: by its own mark or the nearest above it."""
+    return next((marks[place] for place in (path, *path.parents) if place in marks), None)
+
+
+def additions(policy: Policy, landscape: Landscape, probe: Probe) -> dict[str, Any]:
+    """Write the parts of a plan that only level 2 has."""
+    marks = entries(policy, landscape)
+    # A folder to start in of which nothing was granted is an empty one of that name, and has no identity.
+    bare = {} if _mode(marks, policy.cwd) else {"cwd": [str(policy.cwd), 0, 0]}
+    return {
+        **bare,
+        "entries": [list(entry) for entry in _spotted(marks, landscape)],
+        "links": [[str(path), target] for path, target in sorted(landscape.links.items())],
+        "tmpfs": int(min(policy.limits.memory, _MOST_TMPFS)),
+        "rules": [
+            [path, rights.access("write", probe.landlock), device, inode]
+            for path, mode, device, inode in _spotted(marks, landscape)
+            if mode == WRITE
+        ],
+    }
+
+
+def _spotted(marks: dict[Path, str], landscape: Landscape) -> Iterator[tuple[str, str, int, int]]:
+    """Give each mark with the device and inode that were surveyed."""
+    for path, mode in marks.items():
+        spot = landscape.spots.get(path) or landscape.pins[path]
+        yield str(path), mode, spot.device, spot.inode
+
+
+def render(policy: Policy, landscape: Landscape, probe: Probe) -> str:
+    """Write the root one place a line."""
+    shared = json.loads(base(probe, network=policy.network))
+    lines = ["a root of its own, with"]
+    lines += [f"  ro    {path}" for path in shared["places"]]
+    lines += [f"  dev   {path}" for path in shared["devices"]]
+    lines += [f"  {mode:<5} {path}" for path, mode in entries(policy, landscape).items()]
+    lines.append("  own   /tmp /dev/shm /dev/pts /proc /etc/passwd /etc/group")
+    return "\n".join(lines) + "\n"
