@@ -31,6 +31,7 @@ from skillrun.problem import Problem, error
 from skillrun.sandbox.choose import Choice, Chosen, choose
 from skillrun.sandbox.complete import Guarded, Subject, complete
 from skillrun.sandbox.landscape import survey
+from skillrun.sandbox.specials import find_specials
 from skillrun.skills.catalog import Catalog, merge
 from skillrun.skills.digest import digest, identity
 from skillrun.skills.discover import discover
@@ -208,7 +209,8 @@ class Runner:
         grant = decide(
             found, self.layers, place, digest=version, flags=flags or Flags(), arguments=typed_arguments
         )
-        policy = complete(grant, place, subject, self.guarded(found))
+        specials = find_specials({*grant.capabilities.fs_read, found.path})
+        policy = complete(grant, place, subject, guarded=self.guarded(found), specials=specials)
         return Ready(found, version, subject, place, grant, policy)
 
     def find(self, skill: Skill | Path | str) -> Skill:

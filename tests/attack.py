@@ -35,6 +35,8 @@ USER_ID = 12345
 SUITE_IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 # As root both halves run; an ordinary user can only be itself.
 PARTIES = ("root", "user") if SUITE_IS_ROOT else ("user",)
+# Both levels of the Linux backend are attacked; tests about one of them say so with the mark `level`.
+LEVELS = (1, 2)
 REQUIRED = frozenset(filter(None, os.environ.get("SKILLRUN_REQUIRE_BACKENDS", "").split(",")))
 ATTEMPT = "ATTEMPT"  # printed by every attack before its first act: a script that never ran proves nothing
 
@@ -115,6 +117,7 @@ class Party:
         self.outfit = outfit
         self.other = SUITE_IS_ROOT and uid != 0  # whether the tests have to become somebody else for it
         self.python = self._interpreter()
+        self.lacking: dict[int, str] = {}  # why a level can't be tried here
         self._workers: list[subprocess.Popen[str]] = []
 
     def identity(self) -> dict[str, Any]:
@@ -235,9 +238,10 @@ def script_python() -> str:
 class Scene:
     """A home, a workspace, a skill root and a folder outside of all of them, owned by one party."""
 
-    def __init__(self, party: Party, base: Path) -> None:
+    def __init__(self, party: Party, base: Path, *, level: int = 1) -> None:
         self.party = party
         self.base = base
+        self.level = level
         self.home = base / "home"
         self.workspace = base / "work"
         self.skills = base / "skills"
@@ -323,6 +327,7 @@ class Scene:
             "environ": self.environ,
             "home": str(self.home),
             "temporary": str(self.temporary),
+            "backend": f"linux-{self.level}",
         }
         return {**request, **self.options, **options}
 

@@ -15,6 +15,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark that says which level of the Linux backend a test is about."""
+    config.addinivalue_line("markers", "level(*numbers): the levels of the backend `linux` that a test is about")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out the combinations that a test's mark `level` rules out: they are no tests that were skipped."""
+    left = []
+    for item in items:
+        mark = item.get_closest_marker("level")
+        number = getattr(item, "callspec", None) and item.callspec.params.get("level")  # type: ignore[attr-defined]
+        if mark is None or number is None or number in mark.args:
+            left.append(item)
+    items[:] = left
+
+
 @pytest.fixture(scope="session")
 def open_base() -> Iterator[Path]:
     """Give a folder that every user can enter, removed after the session."""
@@ -40,9 +56,10 @@ def known_parties(open_base: Path) -> Iterator[dict[str, attack.Party]]:
 
 @pytest.fixture(params=attack.PARTIES)
 def party(request: pytest.FixtureRequest, known_parties: dict[str, attack.Party]) -> attack.Party:
-    """Give each user in turn on whose machine the backend `linux` can be used.
+    """Give each user in turn.
 
-    Skips with the reason where it can't; SKILLRUN_REQUIRE_BACKENDS=linux makes that a failure.
+    Skips with the reason where the backend can't be tried; SKILLRUN_REQUIRE_BACKENDS=linux makes that a
+    failure, `linux-2` also asks for level 2.
     """
     if sys.platform != "linux":
         attack.missing("linux", f"this is {sys.platform}")
@@ -53,28 +70,38 @@ def party(request: pytest.FixtureRequest, known_parties: dict[str, attack.Party]
         made = attack.Party(name, uid, request.getfixturevalue("outfit"))
         if made.python is None:
             attack.missing("linux", f"there is no Python that the user {uid} may execute")
-        usable(made, base)
+        look(made, base)
         known_parties[name] = made
     return known_parties[name]
 
 
-def usable(party: attack.Party, base: Path) -> None:
-    """Ask the party's worker whether this kernel can confine anything."""
+def look(party: attack.Party, base: Path) -> None:
+    """Ask the party's worker which levels this kernel allows it."""
     folder = base / f"probe-{party.name}"
     folder.mkdir()
     if party.other:
         os.chown(folder, party.uid, party.uid)
     answer = party.ask({"op": "probe", "workspace": str(folder), "environ": {}, "temporary": str(folder)})
-    if answer.get("problems") or "raised" in answer:
-        attack.missing("linux", "; ".join(answer.get("problems") or map(str, answer["problems"])))
+    party.lacking = {level: "; ".join(answer[str(level)]) for level in attack.LEVELS if answer[str(level)]}
+
+
+@pytest.fixture(params=attack.LEVELS, ids=lambda level: f"level{level}")
+def level(party: attack.Party, request: pytest.FixtureRequest) -> int:
+    """Give each level of the Linux backend that a test is about (mark `level`; all without it)."""
+    number = int(request.param)
+    if number in party.lacking:
+        attack.missing("linux" if number == 1 else "linux-2", party.lacking[number])
+    return number
 
 
 @pytest.fixture
-def scene(party: attack.Party, open_base: Path, request: pytest.FixtureRequest) -> Iterator[attack.Scene]:
-    """Give a fresh scene of each party, removed after the test."""
-    base = open_base / f"{party.name}-{abs(hash(request.node.nodeid)):x}"
+def scene(
+    party: attack.Party, level: int, open_base: Path, request: pytest.FixtureRequest
+) -> Iterator[attack.Scene]:
+    """Give a fresh scene of each party at each level, removed after the test."""
+    base = open_base / f"{party.name[0]}{level}-{abs(hash(request.node.nodeid)):x}"
     base.mkdir(mode=0o700)
     if party.other:
         os.chown(base, party.uid, party.uid)
-    yield attack.Scene(party, base)
+    yield attack.Scene(party, base, level=level)
     shutil.rmtree(base, ignore_errors=True)

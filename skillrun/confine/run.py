@@ -8,7 +8,7 @@ import os
 import signal
 import time
 
-from . import calls, supervise
+from . import calls, supervise, watch
 from .spare import Spare, read_plan
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 KILL_MARGIN = 3.0  # seconds a supervisor gets beyond the grace before it is killed itself
+
+
+_OWN = {"group": 0, "init": 1, "tree": 1}  # processes of ours among a run's: an init, a supervisor
 
 
 class Run:
@@ -33,6 +36,9 @@ class Run:
         self.mode = terms["mode"]
         self.grace = float(terms["grace"])
         self.deadline = time.monotonic() + float(terms["timeout"])
+        self.memory = float(terms["memory"])
+        self.processes = float(terms["processes"])
+        self.look = time.monotonic() + watch.PERIOD
         self.hard: float | None = None
         self.reason: str | None = None
         self.killed = False
@@ -84,7 +90,7 @@ class Run:
                 self.ended = message
             else:
                 self.started = True
-                self.facts = message
+                self.facts.update(message)
         if not words and self.failure is None:
             self.started = True  # the exec closed the pipe
         return bool(words)
@@ -172,15 +178,31 @@ class Run:
 
     def next_wake(self) -> float:
         """Return the monotonic time of the next thing to do by the clock."""
-        return self.deadline if self.hard is None else self.hard
+        return min(self.deadline, self.look) if self.hard is None else self.hard
 
     def tick(self, now: float) -> None:
         """Do what the clock asks for."""
         if self.hard is None:
             if now >= self.deadline:
                 self.end("timed_out")
+            elif now >= self.look:
+                self.look = now + watch.PERIOD
+                self._watch()
         elif now >= self.hard:
             self.kill()
+
+    def _watch(self) -> None:
+        """End the run when its tree has more than it may have."""
+        if self.reaped:
+            return
+        pids = watch.members(self.pid, group=self.mode == "group")
+        used = watch.memory(pids, self.memory)
+        if used > self.memory:
+            self.facts["memory"] = used
+            self.end("memory_limit", now=True)
+        elif len(pids) > self.processes + _OWN[self.mode]:
+            self.facts["processes"] = len(pids)
+            self.end("process_limit", now=True)
 
     def result(self) -> dict[str, Any]:
         """Describe the end of the run for the owner."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 VERSION = 1  # of the messages; both ends must name the same
 _HELLO_TIMEOUT = 20.0  # seconds; a start takes about 0.02
+_TERMS = ("mode", "timeout", "grace", "memory", "processes")  # what the launcher itself has to know of a plan
 _FAREWELL = 10.0  # seconds the warden gets to bury what is left
 
 
@@ -149,7 +150,7 @@ class Launcher:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
                 self.start()
-                terms = {name: launch.wire[name] for name in ("mode", "timeout", "grace")}
+                terms = {name: launch.wire[name] for name in _TERMS}
                 if launch.base is not None:
                     terms["base"] = self._teach(launch.base)
                 self._post(terms, [theirs.fileno(), *descriptors])

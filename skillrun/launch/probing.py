@@ -29,6 +29,8 @@ def try_level2(launcher: Launcher, probe: Probe) -> Probe:
         "mode": "init",
         "timeout": _TIMEOUT,
         "grace": 0.1,
+        "memory": 1 << 40,
+        "processes": 64,
         "argv": ["/usr/bin/true"],
         "env": {},
         "cwd": ["/usr", usr.st_dev, usr.st_ino],

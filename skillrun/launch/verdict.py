@@ -22,6 +22,7 @@ _REASONS: Final = {
     "timed_out": Termination.TIMED_OUT,
     "cancelled": Termination.CANCELLED,
     "memory_limit": Termination.MEMORY_LIMIT,
+    "process_limit": Termination.CANCELLED,
 }
 
 
@@ -50,16 +51,32 @@ def judge(outcome: Outcome, policy: Policy) -> Verdict:
     if ended["event"] == "failed":
         return Verdict(Termination.FAILED_TO_START, error=explain_failure(ended, policy))
     status = ended["status"]
+    reason = ended["reason"]
     exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
     signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     usual = Termination.EXITED if exit_code is not None else Termination.SIGNALED
     return Verdict(
-        termination=_REASONS.get(ended["reason"], usual),
+        termination=_REASONS.get(reason, usual),
+        error=_over_limit(reason, ended, policy),
         exit_code=exit_code,
         signal=signal,
         leftovers=ended["leftovers"],
         usage=Usage(cpu_s=ended["cpu"], peak_rss_bytes=ended["rss"] * 1024),
     )
+
+
+def _over_limit(reason: str | None, ended: Mapping[str, Any], policy: Policy) -> Problem | None:
+    """Say which limit ended a run, with the figure."""
+    if reason == "memory_limit":
+        used, most = ended["memory"] >> 20, int(policy.limits.memory) >> 20
+        message = f"the script and what it started had {used} MiB of memory, and {most} MiB are allowed"
+        return error("memory-limit", message, help="ask for more in `limits`, or raise the ceiling")
+    if reason == "process_limit":
+        message = (
+            f"the script had {ended['processes']} processes, and {int(policy.limits.processes)} are allowed"
+        )
+        return error("process-limit", message, help="ask for more in `limits`, or raise the ceiling")
+    return None
 
 
 def explain_failure(failed: Mapping[str, Any], policy: Policy) -> Problem:

@@ -186,7 +186,9 @@ def _typed(cut: Cut, arguments: Sequence[str], scene: _Scene) -> None:
 def _touched(cut: Cut, resolver: Resolver) -> tuple[tuple[Path, bool], ...]:
     # In normal form: a path that a wider one covers is no root of its own, or asking for both would give less than for one.
     rights = cut.capabilities
-    paths = sorted(rights.fs_read | rights.fs_write)  # sets have no order, and what a backend is told must have one
+    paths = sorted(
+        rights.fs_read | rights.fs_write
+    )  # sets have no order, and what a backend is told must have one
     seen = ((path, resolver.follow(str(path))) for path in paths)
     return tuple((path, one.is_dir or not one.exists) for path, one in seen)
 

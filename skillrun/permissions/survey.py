@@ -43,15 +43,14 @@ class Ground:
 
 
 def survey(ground: Ground, deny: Sequence[Spelled], resolver: Resolver, place: Place) -> dict[str, Denied]:
-    """Return every denied path that touches a granted one, by its text, whether it exists or not.
+    """Return every denied path, by its text, whether it exists or not; of secrets those that touch a granted path.
 
     A denied path that is a link is denied as a node and as what it leads to: the name may not be
     replaced, and the content may not be reached by its own name.
     """
     found: dict[str, Denied] = {}
     for denied in _entries(ground, deny, resolver, place):
-        if any(inside(denied.path, path) or inside(path, denied.path) for path, _ in ground.granted):
-            found.setdefault(str(denied.path), denied)
+        found.setdefault(str(denied.path), denied)
     for text, denied in _secrets(ground, resolver, place):
         if denied.path not in ground.named:
             found.setdefault(text, denied)

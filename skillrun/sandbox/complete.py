@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.place import Place
+    from skillrun.sandbox.specials import Specials
     from skillrun.skills.digest import FileIdentity
     from skillrun.skills.model import Interpreter, Script, Skill
 
@@ -44,7 +45,7 @@ class Guarded:
     hidden: tuple[tuple[Path, str], ...] = ()
 
 
-def complete(grant: Grant, place: Place, subject: Subject, guarded: Guarded) -> Policy:
+def complete(grant: Grant, place: Place, subject: Subject, *, guarded: Guarded, specials: Specials) -> Policy:
     """Make the policy. Pure: every path comes resolved with the arguments."""
     command = _command(subject)
     rules = _rules(grant, place, subject)
@@ -60,7 +61,11 @@ def complete(grant: Grant, place: Place, subject: Subject, guarded: Guarded) -> 
         script_identity=subject.identity,
         interpreter=subject.interpreter,
         rules=rules,
-        kept=_kept(grant, place, subject, guarded=guarded, writes=writes),
+        kept=(
+            *(Kept(path, kind, readable=False) for path, kind in specials.found),
+            *_kept(grant, place, subject, guarded=guarded, writes=writes),
+        ),
+        unix=specials.complete,
         links=(*grant.links, *(subject.interpreter.links if subject.interpreter else ())),
         network=bool(grant.capabilities.network),
         timeout=grant.capabilities.timeout,

@@ -66,7 +66,7 @@ UNCONFINED = Guarantees(
     ipc=State.OPEN,
     processes=State.PARTIAL,  # a subreaper finds every orphan, but a script that forks fast enough draws it out
     environment=State.ENFORCED,
-    limits=State.PARTIAL,
+    limits=State.ENFORCED,  # watched, and file size by the kernel, as at the other levels
     names=State.OPEN,
     signals=State.OPEN,
 )

@@ -46,7 +46,8 @@ class Kept:
 class Policy:
     """Everything about one run that a backend has to enforce or pass on. All paths are physical.
 
-    `links` are link nodes through which granted paths and the interpreter are spelled.
+    `links` are link nodes through which granted paths and the interpreter are spelled. `unix` says that
+    unix sockets may be used, where a backend can keep those of others away.
     """
 
     skill: Path
@@ -62,6 +63,7 @@ class Policy:
     kept: tuple[Kept, ...]
     links: tuple[Path, ...]
     network: bool
+    unix: bool
     timeout: float
     limits: Limits
     require: Requirement

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -12,14 +14,20 @@ if TYPE_CHECKING:
 
 GRACE: Final = 2.0  # seconds between SIGTERM and SIGKILL, DESIGN 9
 # <asm-generic/resource.h>; the numbers are the same on x86_64 and aarch64.
-_RLIMIT_FSIZE, _RLIMIT_CORE = 1, 4
+_RLIMIT_CPU, _RLIMIT_FSIZE, _RLIMIT_CORE = 0, 1, 4
+_CPU_MARGIN: Final = 5  # seconds
 # A core limit of 1 byte, not 0: when core_pattern is a pipe the kernel ignores a limit of 0 but refuses 1
 # (fs/coredump.c), and either is too small for a file. A core of the script could hold what it was given to read.
 _NO_CORE: Final = 1
 
 
 def wire(
-    policy: Policy, landscape: Landscape, *, mode: str, rules: Sequence[Sequence[Any]]
+    policy: Policy,
+    landscape: Landscape,
+    *,
+    mode: str,
+    rules: Sequence[Sequence[Any]],
+    extra_limits: Sequence[list[int]] = (),
 ) -> dict[str, Any]:
     """Write the plan. `mode` is how the tree is ended: `group` or `tree`; `rules` are for Landlock."""
     cwd = landscape.spots[policy.cwd]
@@ -31,10 +39,18 @@ def wire(
         "mode": mode,
         "timeout": policy.timeout,
         "grace": GRACE,
+        "memory": policy.limits.memory,
+        "processes": policy.limits.processes,
         "argv": list(policy.argv),
         "env": dict(policy.environ),
         "cwd": [str(policy.cwd), cwd.device, cwd.inode],
-        "rlimits": [[_RLIMIT_CORE, _NO_CORE], [_RLIMIT_FSIZE, int(policy.limits.file_size)]],
+        "rlimits": [
+            [_RLIMIT_CORE, _NO_CORE],
+            [_RLIMIT_FSIZE, int(policy.limits.file_size)],
+            # A backstop for one process in case the launcher, which keeps the deadline, is stopped.
+            [_RLIMIT_CPU, math.ceil(policy.timeout) * (os.cpu_count() or 1) + _CPU_MARGIN],
+            *extra_limits,
+        ],
         "identity": identity,
         "rules": rules,
     }

@@ -50,7 +50,7 @@ def find_interpreter(
     else:
         path = _search(command.program, search, system, [os.path.realpath(folder) for folder in refuse])
     links, real = links_on_the_way(path)
-    family = family_of(os.path.basename(path), os.path.basename(real))  # noqa: PTH119 - strings, opened as they are
+    family = family_of(path, real)
     prefixes, more_links = find_prefixes(path, real, family, home=home)
     return Interpreter(
         path=Path(path),
@@ -146,10 +146,10 @@ def _unfit(path: str, real: str, refuse: Sequence[str]) -> str | None:
 
 
 def family_of(*names: str) -> str:
-    """Say what kind of interpreter a file name means; the name it is called by counts before the file's own."""
+    """Say what kind of interpreter a path or file name means; the name it is called by counts before the file's own."""
     for name in names:
         for family, pattern in _families().items():
-            if pattern.match(name):
+            if pattern.match(name.rpartition("/")[2]):
                 return family
     return "other"
 

@@ -79,6 +79,7 @@ def _environments(path: str) -> tuple[list[str], list[str]]:
             more, real = links_on_the_way(base)
         except OSError:
             break
+        links += more
         if not _is_system(real):
             prefixes += _above(f"{real}/python", "python")
         path = f"{real}/python"

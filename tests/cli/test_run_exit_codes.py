@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Desk
+    from desk import Desk
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,11 @@ def test_json_of_a_run_that_could_not_be_prepared(desk: Desk) -> None:
     """`--json` always prints a Result, with null for what is not known, and the same exit code."""
     done = desk("run", "nobody", "--json", "--", "a")
     result = json.loads(done.stdout)
-    assert (done.returncode, result["termination"], result["error"]["rule"]) == (125, "refused", "skill-unknown")
+    assert (done.returncode, result["termination"], result["error"]["rule"]) == (
+        125,
+        "refused",
+        "skill-unknown",
+    )
     assert result["argv"] == ["a"]
     desk.skill("demo")
     whole = json.loads(desk("run", "demo", "--json").stdout)

@@ -116,6 +116,7 @@ print('ring', caller, ask(16, caller, 16, ctypes.addressof(where), 0))
         blocks_reaching(scene, body, one, one.socket.getsockname()[1])
 
 
+@pytest.mark.level(1)
 def test_blocks_listening(scene: Scene) -> None:
     """Nothing listens: a bound port would be reachable from other machines."""
     blocks_reading(scene, "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print('listens')", "listens")
@@ -227,6 +228,7 @@ def test_blocks_other_kinds_of_sockets(scene: Scene, family: str, kind: str, net
     assert "made" not in run.out
 
 
+@pytest.mark.level(1)
 def test_blocks_every_family_of_sockets(scene: Scene) -> None:
     """Whatever family and type a kernel knows: with no network granted, none is made."""
     body = """

@@ -106,18 +106,18 @@ def started(runner: Runner, request: dict[str, Any]) -> dict[str, Any]:
 def claim(runner: Runner, changes: dict[str, Any]) -> None:
     """Let the probe say something else about this host than what is true."""
     if changes:
-        real = runner.launcher.start
-        runner.launcher.start = lambda: replace(real(), **changes)  # type: ignore[method-assign]
+        real = runner.launcher.probe
+        runner.launcher.probe = lambda: replace(real(), **changes)  # type: ignore[method-assign]
 
 
 def meddled(survey: Any, swap: list[str]) -> Any:
     """Return a survey before which somebody else replaces a folder by a link: [folder, target]."""
 
-    def wrapper(policy: Any) -> Any:
+    def wrapper(*arguments: Any, **named: Any) -> Any:
         folder, target = swap
         os.rename(folder, folder + ".moved")
         os.symlink(target, folder)
-        return survey(policy)
+        return survey(*arguments, **named)
 
     return wrapper
 
@@ -129,11 +129,10 @@ def problem(one: Any) -> dict[str, Any]:
 
 
 def probe(request: dict[str, Any]) -> dict[str, Any]:
-    """Say what speaks against the backend `linux` on this host, and what the kernel offers."""
+    """Say what speaks against each level of the backend `linux` on this host."""
     with Runner(workspace=Path(request["workspace"]), host=host(request)) as runner:
-        found = runner.launcher.start()
-        problems = [one.message for one in Linux().problems(found)]
-        return {"problems": problems, "landlock": found.landlock, "machine": found.machine}
+        found = runner.launcher.probe()
+        return {str(level): [one.message for one in Linux(level).problems(found)] for level in (1, 2)}
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import sys
 import threading
@@ -87,6 +88,30 @@ def test_cancelled_before_it_started(arena: Arena, monkeypatch: pytest.MonkeyPat
         result = runner.run("demo", "go.py", timeout=60)
     assert result.termination is Termination.CANCELLED
     assert result.duration_s < 1.5
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_cancelled_at_any_moment(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, drives: list[Any], mode: str
+) -> None:
+    """There is no moment between start and end at which a cancel is lost, or leaves anything."""
+    set_grace(monkeypatch, 0.1)
+    seed = int(os.environ.get("SKILLRUN_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+    random_ = random.Random(seed)
+    arena.script(BY_NAME["ignores-term"].source)
+    with arena.runner(mode) as runner:
+        runner.launcher.start()
+        for turn in range(int(os.environ.get("SKILLRUN_ROUNDS", "15"))):
+            drives.clear()
+            run = Background(runner, timeout=30)
+            while not drives:
+                time.sleep(0.0005)
+            time.sleep(random_.random() * 0.03)
+            drives[0].cancel()
+            result = run.result(within=5)
+            assert result.termination is Termination.CANCELLED, f"seed {seed}, turn {turn}"
+            assert not arena.survivors(), f"seed {seed}, turn {turn}"
     arena.assert_clean()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -125,6 +126,71 @@ def test_the_launcher_and_the_warden_are_killed_together(arena: Arena, name: str
         assert result.error is not None
         if name == "ignores-term":
             arena.assert_dead(why="the leader dies with its launcher")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_launcher_is_killed_and_much_is_left_to_bury(arena: Arena, mode: str) -> None:
+    """Three hundred processes take the warden a while: the result waits for the proof, not for the first sign."""
+    source = BY_NAME["daemon"].source.replace(
+        "daemon(); ready(); rest()", "[fork(lambda: time.sleep(20), session=True) for _ in range(300)]; ready(); rest()"
+    )
+    arena.script(source)
+    with arena.runner(mode) as runner:
+        run = Background(runner, timeout=60)
+        run.await_ready()
+        members = arena.survivors()
+        assert len(members) > 300
+        os.kill(launcher_pid(runner), signal.SIGKILL)
+        result = run.result(within=10)
+        left = [pid for pid in members if state(pid) not in {"", "Z", "X"}]
+        assert not left, f"{len(left)} alive when the result came"
+        assert result.error is not None
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_launcher_and_warden_are_killed_and_members_flood_on(arena: Arena, mode: str) -> None:
+    """Nobody is left to end them, and they write without a pause: the call returns all the same."""
+    flood = "def flood():\n    block = b'y' * 65536\n    while not over():\n        os.write(1, block)\n"
+    arena.script(
+        BY_NAME["daemon"].source.replace(
+            "daemon(); ready(); rest()", f"{flood}deaf()\nready()\n[daemon(flood) for _ in range(6)]\nrest()\n"
+        )
+    )
+    with arena.runner(mode) as runner:
+        run = Background(runner, timeout=60)
+        run.await_ready()
+        assert eventually(lambda: run.watch.seen > 1 << 20)
+        warden, launcher = warden_pid(runner), launcher_pid(runner)
+        os.kill(warden, signal.SIGSTOP)
+        os.kill(launcher, signal.SIGKILL)
+        os.kill(warden, signal.SIGKILL)
+        assert run.result(within=5).error is not None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_launcher_is_killed_at_any_moment(arena: Arena, mode: str) -> None:
+    """Between a request and its result there is no moment at which its death leaves a call, a process or a folder."""
+    seed = int(os.environ.get("SKILLRUN_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+    random_ = random.Random(seed)
+    arena.script(BY_NAME["daemon"].source)
+    for turn in range(int(os.environ.get("SKILLRUN_ROUNDS", "12"))):
+        with arena.runner(mode) as runner:
+            runner.launcher.start()
+            pid = launcher_pid(runner)
+            run = Background(runner, timeout=30)
+            time.sleep(random_.random() * 0.06)
+            os.kill(pid, signal.SIGKILL)
+            try:
+                result = run.result(within=8)
+            except SkillrunError:
+                continue
+            except Exception as problem:  # noqa: BLE001 - named with its seed
+                pytest.fail(f"seed {seed}, turn {turn}: {problem!r}")
+            finally:
+                assert not arena.survivors(), f"seed {seed}, turn {turn}: {describe(arena.survivors())}"
+            assert result.error is not None, f"seed {seed}, turn {turn}: {result.termination}"
+    arena.assert_clean()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -39,18 +39,22 @@ class Scene:
 
     @property
     def workspace(self) -> Path:
+        """The folder a run works in."""
         return self.top / "home" / "work"
 
     @property
     def home(self) -> Path:
+        """The caller's home."""
         return self.top / "home"
 
     @property
     def skill(self) -> Path:
+        """The skill's folder."""
         return self.top / "home" / "skills" / "demo"
 
     @property
     def place(self) -> Place:
+        """The place of a run."""
         return Place(self.workspace, self.skill, self.top / "scratch", self.home)
 
     def write(self, name: str, text: str = "") -> Path:
@@ -69,6 +73,7 @@ class Scene:
         return self.write(f"{folder}/skillrun.yaml", text)
 
     def layers(self) -> Layers:
+        """Load every layer."""
         return load_layers(
             ceiling=self.ceiling,
             workspace=self.workspace,
@@ -78,10 +83,11 @@ class Scene:
             **self.extra,
         )
 
-    def make(self, text: str, **more) -> Skill:
+    def make(self, text: str, **more: object) -> Skill:
+        """Make the skill, found under the operator's roots unless said otherwise."""
         return text_skill(f"name: demo\n{text}\n", self.skill, **{"root": self.home / "skills", **more})
 
-    def grant(self, text: str, *, digest: str = DIGEST, **more) -> Grant:
+    def grant(self, text: str, *, digest: str = DIGEST, **more: object) -> Grant:
         """Decide about a skill of this front matter."""
         return decide(self.make(text), self.layers(), self.place, digest=digest, **more)
 
@@ -90,9 +96,11 @@ class Scene:
         return os.path.relpath(path, self.workspace)
 
     def reads(self, grant: Grant) -> set[str]:
+        """Return the read roots, relative to the workspace."""
         return {self.tail(path) for path in grant.capabilities.fs_read}
 
     def writes(self, grant: Grant) -> set[str]:
+        """Return the write roots, relative to the workspace."""
         return {self.tail(path) for path in grant.capabilities.fs_write}
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: PTH112, PTH113, PTH114, PTH116, PTH119, PTH120 - texts and the kernel only: pathlib is what the product uses
 """A model of the decision, written apart from the product: one question about one path, answered point by point.
 
 Paths are texts. It shares no code with skillrun; the kernel (stat, realpath) follows the links. A layer is
@@ -29,6 +30,7 @@ def real(text: str) -> str | None:
 
 
 def below(path: str, roots: list) -> bool:
+    """Whether a path is one of some roots or below one."""
     return any(root is not None and (path + "/").startswith(root.rstrip("/") + "/") for root in roots)
 
 

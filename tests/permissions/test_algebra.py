@@ -6,12 +6,16 @@ import itertools
 import math
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillrun.permissions.capabilities import Capabilities, Endpoint, Limits, Network, inside
+
+if TYPE_CHECKING:
+    from random import Random
 
 EXAMPLES = int(os.environ.get("SKILLRUN_FUZZ", "1500")) // 10
 LAWS = settings(max_examples=EXAMPLES, print_blob=True, deadline=None)
@@ -102,7 +106,7 @@ def test_order_agrees_with_the_points(a: Capabilities, b: Capabilities) -> None:
 
 @LAWS
 @given(st.lists(endpoints, max_size=5), st.randoms(use_true_random=False))
-def test_a_network_has_one_form(lines: list[Endpoint], random) -> None:
+def test_a_network_has_one_form(lines: list[Endpoint], random: Random) -> None:
     """The order of lines, a repeated line, and a line that another covers make no difference."""
     shuffled = [*lines, *lines[:1]]
     random.shuffle(shuffled)

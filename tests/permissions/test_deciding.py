@@ -83,7 +83,7 @@ def test_climbing_above_a_root_gives_the_root_and_no_more(scene: Scene) -> None:
 @pytest.mark.parametrize(("cwd", "base"), [("workspace", "home/work"), ("skill", "home/skills/demo")])
 @pytest.mark.parametrize("path", ["data", "./data"])
 def test_relative_paths_start_where_the_script_does(
-    scene: Scene, cwd: str, base: str, path: str, monkeypatch
+    scene: Scene, cwd: str, base: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Relative means the folder the script runs in, from any folder of the caller (C-10)."""
     scene.operator(f'sandbox: {{fs_read: ["{scene.top}"]}}\n')

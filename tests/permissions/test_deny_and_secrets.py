@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from permission_scene import DIGEST, Scene
 
 from skillrun.permissions.decide import decide
 from skillrun.permissions.place import Place
+
+if TYPE_CHECKING:
+    from skillrun.permissions.grant import Grant
 
 SECRETS = (
     ".env",
@@ -23,7 +27,8 @@ SECRETS = (
 )
 
 
-def denied(scene: Scene, grant) -> set[str]:
+def denied(scene: Scene, grant: Grant) -> set[str]:
+    """Return the denied paths, relative to the workspace."""
     return {scene.tail(one.path) for one in grant.denied}
 
 
@@ -173,7 +178,7 @@ def test_deny_without_a_path_does_nothing(scene: Scene) -> None:
     assert scene.writes(scene.grant("fs_write: ['private/a']")) == {"private/a"}
 
 
-def test_another_spelling_of_a_missing_denied_name(scene: Scene, monkeypatch) -> None:
+def test_another_spelling_of_a_missing_denied_name(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a volume ignores letter case, a missing `.ENV` is `.env` and is not made; here the two are apart (C-12)."""
     from skillrun.permissions.resolve import Resolver
 
@@ -182,6 +187,8 @@ def test_another_spelling_of_a_missing_denied_name(scene: Scene, monkeypatch) ->
     monkeypatch.setattr(Resolver, "folds", lambda _self, _folder: True)
     assert scene.writes(scene.grant("fs_write: ['.ENV/']")) == set()
     assert scene.writes(scene.grant("fs_write: ['sub/.Env']")) == set()
+    scene.operator('sandbox: {fs_write: ["${workspace}"], deny: ["${workspace}/Private"]}\n')
+    assert scene.writes(scene.grant("fs_write: ['private/', 'public/']")) == {"public"}
 
 
 def test_denied_paths_are_told_only_where_something_is_granted(scene: Scene) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from permission_scene import DIGEST, Scene
 
 from skillrun.permissions.explain import Access, Answer, Decision, explain_endpoint, explain_path
 
+Ask: TypeAlias = Callable[..., Answer]
 CEILING = 'sandbox:\n  fs_read: ["${workspace}/in"]\n  fs_write: ["${workspace}/out"]\n  deny: [hidden]\n  network: [a.com, "*.b.org:80"]\n'
 FRONT = "fs_read: ['.']\nfs_write: [out/x, /etc]\nnetwork: [a.com, c.org]"
 
 
 @pytest.fixture
-def ask(scene: Scene):
+def ask(scene: Scene) -> Ask:
     """Ask about one path of a run with the usual ceiling and request."""
     scene.operator(CEILING)
     grant = scene.grant(FRONT)
@@ -22,6 +25,7 @@ def ask(scene: Scene):
 
 
 def lines(answer: Answer) -> list[tuple[str, int | None]]:
+    """Return file name and line of every place behind an answer."""
     return [(at.path.name if at.path else str(at), at.line) for at in answer.at]
 
 
@@ -42,7 +46,7 @@ def lines(answer: Answer) -> list[tuple[str, int | None]]:
         ("in/../other", Access.READ, Decision.DENIED, "ceiling"),
     ],
 )
-def test_each_path_has_its_rule(ask, target: str, access: Access, decision: Decision, rule: str) -> None:
+def test_each_path_has_its_rule(ask: Ask, target: str, access: Access, decision: Decision, rule: str) -> None:
     """Allowed, denied, cut by the ceiling, or never asked for: each is told apart."""
     answer = ask(target, access)
     assert (answer.decision, answer.rule) == (decision, rule)
@@ -50,7 +54,7 @@ def test_each_path_has_its_rule(ask, target: str, access: Access, decision: Deci
     assert answer.target == target
 
 
-def test_the_lines_behind_an_answer(ask) -> None:
+def test_the_lines_behind_an_answer(ask: Ask) -> None:
     """Who asked comes first, then what limits; a deny names its own line; a secret the shipped list."""
     assert lines(ask("in/a")) == [("SKILL.md", 2), ("skillrun.yaml", 2)]
     assert lines(ask("out/x", Access.WRITE)) == [("SKILL.md", 3), ("skillrun.yaml", 3)]
@@ -72,7 +76,7 @@ def test_the_answer_is_about_the_physical_path(scene: Scene) -> None:
     assert explain_path(grant, scene.place, "in/gone", Access.READ).rule == "leads-nowhere"
 
 
-def test_what_a_run_has_by_itself(ask, scene: Scene) -> None:
+def test_what_a_run_has_by_itself(ask: Ask, scene: Scene) -> None:
     """The skill's folder is readable and never writable, scratch is both, and a policy adds its own reads."""
     assert (ask(str(scene.skill / "a")).decision, ask(str(scene.skill / "a")).rule) == (
         Decision.ALLOWED,

@@ -17,6 +17,7 @@ OTHER = "sha256:" + "1" * 64
 
 
 def rule(scene: Scene) -> tuple[str, int | None]:
+    """Load the layers, which must fail; return the rule and the line."""
     with pytest.raises(ConfigError) as caught:
         scene.layers()
     problem = caught.value.problem
@@ -155,6 +156,7 @@ class TestEntries:
     REQUEST = 'skills: {demo: {DIGEST request: {fs_read: ["${workspace}/docs"]}, ceiling: {timeout: 20}}}\n'
 
     def entry(self, digest: str = "") -> str:
+        """Write the entry, pinned to a digest or not."""
         return self.REQUEST.replace("DIGEST", f'digest: "{digest}",' if digest else "")
 
     def test_a_request_replaces_the_skills_own(self, scene: Scene) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import pytest
-from permission_scene import Scene
 
 from skillrun.errors import ConfigError
 from skillrun.permissions.grant import Requirement
+
+if TYPE_CHECKING:
+    from permission_scene import Scene
 
 # What a skill asks for that asks for everything, so that the ceiling alone decides.
 GREEDY = """fs_read: ["${workspace}"]
@@ -119,7 +122,7 @@ def test_absent_in_a_narrowing_layer_is_as_above(scene: Scene, layer: str, key: 
 
 
 def cut_reads(scene: Scene, layer: str, key: str) -> object:
-    """What is left where a list is empty: reading still comes with a write root of the base."""
+    """Return what is left where a list is empty: reading still comes with a write root of the base."""
     del scene
     return {"out"} if key == "fs_read" and layer in NARROWING else EMPTY[key]
 

@@ -1,3 +1,4 @@
+# ruff: noqa: PTH114, PTH115, PTH120 - links are followed as texts here, apart from the product
 """Random requests, layers and paths: the decision, the algebra and explain agree with a model written apart.
 
 `SKILLRUN_FUZZ=20000` is the long form. `SKILLRUN_SEED` repeats a run.
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import reference_model
@@ -23,6 +25,9 @@ from skillrun.permissions.place import Place
 from skillrun.permissions.spelled import Spelled
 from skillrun.problem import At
 
+if TYPE_CHECKING:
+    from skillrun.permissions.grant import Grant
+
 ROUNDS = int(os.environ.get("SKILLRUN_FUZZ", "1500"))
 SEED = int(os.environ.get("SKILLRUN_SEED") or random.SystemRandom().randrange(2**32))
 NAMES = ("a", "ab", "b", "abc", ".env", "f")
@@ -31,7 +36,7 @@ WHERE = At(flag="test")
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with folders, files, prefix siblings, links inside, out, up, to nothing and in a circle."""
+    """Make a workspace with folders, files, prefix siblings, links inside, out, up, to nothing and in a circle."""
     top = tmp_path_factory.mktemp("tree").resolve()
     work = top / "w"
     for folder in ("a/ab/b", "a/b", "ab/a", "b/abc", "a/.env"):
@@ -66,10 +71,13 @@ def spelling(rng: random.Random, tree: Path, base: str) -> str:
 
 
 def paths(rng: random.Random, tree: Path, most: int) -> list[str]:
+    """Make some spellings."""
     return [spelling(rng, tree, f"{tree}/w") for _ in range(rng.randrange(most + 1))]
 
 
 def ceiling(layer: dict) -> Ceiling:
+    """Turn a layer of the model into one of the product."""
+
     def bound(texts: list[str] | None) -> Bound | None:
         return None if texts is None else Bound(tuple(Spelled(text, WHERE) for text in texts), WHERE)
 
@@ -114,6 +122,7 @@ def _through(text: str, work: str) -> bool:
 
 
 def case(rng: random.Random, tree: Path) -> tuple[dict, list[dict]]:
+    """Make a request and one to three layers."""
     request = {"read": paths(rng, tree, 3), "write": paths(rng, tree, 2)}
     layers = []
     for number in range(rng.randrange(1, 4)):
@@ -157,7 +166,7 @@ def test_the_decision_agrees_with_the_model(tree: Path) -> None:
     assert allowed > ROUNDS // 10, "nearly nothing was allowed, so the comparison says little"
 
 
-def laws(grant, request: dict, layers: list[dict], seed: int) -> None:
+def laws(grant: Grant, request: dict, layers: list[dict], seed: int) -> None:
     """Grant ≤ request and grant ≤ every layer (law 1); what is to be made lies inside and is not denied."""
     rights = grant.capabilities
 

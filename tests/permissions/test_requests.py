@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import pytest
 from permission_scene import text_skill
 
@@ -9,24 +11,31 @@ from skillrun.permissions.grant import Capability, Cwd
 from skillrun.permissions.request import Presence, Request, read_request
 from skillrun.problem import Severity
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+Read: TypeAlias = "Callable[[str], Request]"
 TOP = ("fs_read", "fs_write", "network", "timeout", "trust")
 
 
 @pytest.fixture
-def read(tmp_path):
+def read(tmp_path: Path) -> Read:
     """Read the request of a front matter."""
     return lambda text: read_request(text_skill(text, tmp_path))
 
 
 def asked(request: Request, capability: Capability) -> list:
+    """Return the values that are asked for of one capability."""
     return [one.value for one in request.of(capability)]
 
 
 def rules(request: Request, severity: Severity = Severity.ERROR) -> list[str]:
+    """Return the rules of the problems of one severity."""
     return [problem.rule for problem in request.problems if problem.severity is severity]
 
 
-def test_the_seed_is_read_as_it_is_written(read) -> None:
+def test_the_seed_is_read_as_it_is_written(read: Read) -> None:
     """The five keys at top level, each value with its line and column."""
     text = 'name: d\nfs_read: ["./data", "/etc/hosts"]\nfs_write: ["./out"]\nnetwork: true\ntimeout: 30\ntrust: core   # no\n'
     request = read(text)
@@ -40,7 +49,7 @@ def test_the_seed_is_read_as_it_is_written(read) -> None:
     assert (at.line, at.column) == (2, 21)
 
 
-def test_the_section_holds_every_key(read) -> None:
+def test_the_section_holds_every_key(read: Read) -> None:
     """Below `metadata.skillrun` all keys are ours."""
     request = read(
         "metadata:\n  skillrun:\n    fs_read: [a]\n    network: ['Api.example.com']\n    env: [TZ]\n"
@@ -56,7 +65,7 @@ def test_the_section_holds_every_key(read) -> None:
     assert request.scripts.get("run.py") is not None
 
 
-def test_the_string_form_says_the_same(read) -> None:
+def test_the_string_form_says_the_same(read: Read) -> None:
     """The specification's map of strings: a scalar, or words between blanks."""
     request = read(
         'metadata: {skillrun.fs_read: "./data /etc/hosts", skillrun.network: "true", skillrun.timeout: "30",\n'
@@ -84,7 +93,7 @@ def test_the_string_form_says_the_same(read) -> None:
         ('skillrun.fs_read: "true"', Capability.FS_READ, ["true"]),
     ],
 )
-def test_string_form_values(read, text: str, capability: Capability, values: list) -> None:
+def test_string_form_values(read: Read, text: str, capability: Capability, values: list) -> None:
     """Each string is read as what it stands for; a word is a path where paths are wanted."""
     request = read(f"metadata: {{{text}}}")
     assert rules(request) == []
@@ -124,20 +133,20 @@ def test_string_form_values(read, text: str, capability: Capability, values: lis
         *("fs_write: [[a]]", "fs_write: [true]"),
     ],
 )
-def test_a_wrong_type_is_an_error_with_a_place(read, line: str) -> None:
+def test_a_wrong_type_is_an_error_with_a_place(read: Read, line: str) -> None:
     """Nothing is converted, in particular no word to a boolean (A-07) and no text to its characters (A-08)."""
     request = read(f"name: d\n{line}\n")
     assert set(rules(request)) == {"request-type"}
     problem = request.problems[0]
     assert problem.at is not None
     assert problem.at.line == 2
-    assert line.split(":")[0] in problem.message
+    assert line.partition(":")[0] in problem.message
     assert problem.help
     assert not request.valid
     assert request.asked == ()
 
 
-def test_a_lone_text_is_one_path(read) -> None:
+def test_a_lone_text_is_one_path(read: Read) -> None:
     """`fs_read: ./data` is that path and never its characters, which hold `/` and `.` (A-08)."""
     assert asked(read("fs_read: ./data\n"), Capability.FS_READ) == ["./data"]
 
@@ -159,7 +168,7 @@ def test_a_lone_text_is_one_path(read) -> None:
         *("./out/**", "./d*/x", "a?b", "[ab]", "{a,b}", "", "a\\0b", "a\\x07b", "a\\x9bb", "a\\nb"),
     ],
 )
-def test_paths_that_mean_two_things_are_errors(read, path: str) -> None:
+def test_paths_that_mean_two_things_are_errors(read: Read, path: str) -> None:
     """Users, unknown variables, patterns, NUL and control characters are errors, never empty and never names (C-09, C-11)."""
     # NUL and friends cannot stand in the file itself; a quoted escape brings them in.
     request = read(f'fs_read: ["{path}"]\n')
@@ -181,7 +190,7 @@ def test_paths_that_mean_two_things_are_errors(read, path: str) -> None:
         "a-$"[:2],
     ],
 )
-def test_plain_paths_are_no_errors(read, path: str) -> None:
+def test_plain_paths_are_no_errors(read: Read, path: str) -> None:
     """The three variables at the start, `~/`, blanks and letters of any script are fine."""
     assert read(f'fs_read: ["{path}"]\n').problems == ()
 
@@ -212,7 +221,7 @@ def test_plain_paths_are_no_errors(read, path: str) -> None:
         ),
     ],
 )
-def test_a_near_key_is_an_error_with_a_suggestion(read, key: str, meant: str) -> None:
+def test_a_near_key_is_an_error_with_a_suggestion(read: Read, key: str, meant: str) -> None:
     """A key that is almost one of the five grants nothing in silence (A-17)."""
     request = read(f"{key}: true\n")
     assert rules(request) == ["request-near-key"]
@@ -234,12 +243,12 @@ def test_a_near_key_is_an_error_with_a_suggestion(read, key: str, meant: str) ->
         "thrust-axis",
     ],
 )
-def test_other_peoples_keys_are_theirs(read, key: str) -> None:
+def test_other_peoples_keys_are_theirs(read: Read, key: str) -> None:
     """Keys that are not near ours are nobody's error."""
     assert read(f"{key}: x\n").problems == ()
 
 
-def test_other_words_at_top_level_are_noted_and_ignored(read) -> None:
+def test_other_words_at_top_level_are_noted_and_ignored(read: Read) -> None:
     """`env`, `scripts` and the like at top level belong to others: a note, nothing asked for, whatever their type."""
     request = read("env: 5\nscripts: [a]\nlimits: {x: 1}\ncwd: 3\napproval: maybe\n")
     assert request.valid
@@ -247,7 +256,7 @@ def test_other_words_at_top_level_are_noted_and_ignored(read) -> None:
     assert request.asked == ()
 
 
-def test_misplaced_keys_are_reported(read) -> None:
+def test_misplaced_keys_are_reported(read: Read) -> None:
     """Ours one level too high or too low: told where to write it, and nothing is granted for it (A-17)."""
     assert rules(read("skillrun: {fs_read: [a]}\n")) == ["request-misplaced"]
     assert rules(read("skillrun.network: 'true'\n")) == ["request-misplaced"]
@@ -261,7 +270,7 @@ def test_misplaced_keys_are_reported(read) -> None:
     ("key", "rule"),
     [("fs_reed", "request-near-key"), ("limit", "request-near-key"), ("colour", "request-unknown-key")],
 )
-def test_every_key_of_the_section_is_ours(read, key: str, rule: str) -> None:
+def test_every_key_of_the_section_is_ours(read: Read, key: str, rule: str) -> None:
     """Below `metadata.skillrun` an unknown key is an error, near or not, in both forms."""
     assert rules(read(f"metadata: {{skillrun: {{{key}: 1}}}}\n")) == [rule]
     assert rules(read(f"metadata: {{skillrun.{key}: '1'}}\n")) == [rule]
@@ -276,7 +285,7 @@ def test_every_key_of_the_section_is_ours(read, key: str, rule: str) -> None:
         "metadata: {skillrun: {limits: {memory: 1GiB}}, skillrun.limits.memory: 2GiB}\n",
     ],
 )
-def test_one_key_in_two_places_is_an_error(read, text: str) -> None:
+def test_one_key_in_two_places_is_an_error(read: Read, text: str) -> None:
     """Two voices would need a rule about who wins; there is none."""
     assert rules(read(text)) == ["request-two-places"]
 
@@ -304,12 +313,12 @@ def test_one_key_in_two_places_is_an_error(read, text: str) -> None:
         "scripts: {a: 5}",
     ],
 )
-def test_wrong_types_in_the_section(read, text: str) -> None:
+def test_wrong_types_in_the_section(read: Read, text: str) -> None:
     """The other keys are as strict."""
     assert rules(read(f"metadata:\n  skillrun:\n    {text}\n")) == ["request-type"]
 
 
-def test_a_section_that_is_no_map_is_an_error(read) -> None:
+def test_a_section_that_is_no_map_is_an_error(read: Read) -> None:
     """`metadata.skillrun: true` asks for nothing that could be named."""
     assert rules(read("metadata: {skillrun: true}\n")) == ["request-type"]
     assert read("metadata: {skillrun: null}\n").problems == ()
@@ -326,7 +335,7 @@ def test_a_section_that_is_no_map_is_an_error(read) -> None:
     ],
 )
 @pytest.mark.parametrize("key", ["fs_read", "fs_write", "network"])
-def test_three_kinds_of_nothing_stay_apart(read, key: str, text: str, presence: Presence) -> None:
+def test_three_kinds_of_nothing_stay_apart(read: Read, key: str, text: str, presence: Presence) -> None:
     """Absent, null and empty all ask for nothing, and can still be told apart."""
     request = read("name: d\n" + text.replace("KEY", key))
     assert request.presence(key) is presence
@@ -335,7 +344,7 @@ def test_three_kinds_of_nothing_stay_apart(read, key: str, text: str, presence: 
 
 
 @pytest.mark.parametrize("key", ["timeout", "trust", "env", "limits", "cwd", "approval", "scripts"])
-def test_null_is_like_absent_for_every_other_key(read, key: str) -> None:
+def test_null_is_like_absent_for_every_other_key(read: Read, key: str) -> None:
     """Null asks for nothing and leaves the choice to the ceiling; it is no error in a request."""
     request = read(f"metadata: {{skillrun: {{{key}: null}}}}\n")
     assert request.valid
@@ -345,7 +354,7 @@ def test_null_is_like_absent_for_every_other_key(read, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", TOP)
-def test_every_top_key_counts_in_both_places(read, key: str) -> None:
+def test_every_top_key_counts_in_both_places(read: Read, key: str) -> None:
     """No key is read in one place and dropped in the other."""
     value = {"timeout": "5", "trust": "core", "network": "true"}.get(key, "[a]")
     top = read(f"{key}: {value}\n")

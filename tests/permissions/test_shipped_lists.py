@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 
 from skillrun.permissions.capabilities import Endpoint
 from skillrun.permissions.environment import always_passed, refusal
 from skillrun.resources import folder, table
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_every_secret_name_is_plain_and_has_a_reason() -> None:
@@ -102,10 +107,10 @@ def test_shared_suffixes_are_refused_as_stars_only() -> None:
 @pytest.mark.parametrize(
     "path", sorted((folder("profiles") / "ceilings").glob("*.yaml")), ids=lambda p: p.stem
 )
-def test_every_preset_says_why(path) -> None:
+def test_every_preset_says_why(path: Path) -> None:
     """A key of `sandbox` stands below a comment with its reason; the file starts with what the preset is for."""
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith(f"# {path.stem}: ")
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         if re.match(r"  [a-z_]+:", line) and not line.startswith("  limits:"):
             assert before.lstrip().startswith("#"), line

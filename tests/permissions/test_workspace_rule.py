@@ -10,7 +10,8 @@ from skillrun.errors import UsageError
 from skillrun.permissions.workspace import check_workspace
 
 
-def refused(path: Path, home: Path | None = None, **more) -> str:
+def refused(path: Path, home: Path | None = None, **more: object) -> str:
+    """Check a workspace that must be refused; return the message."""
     with pytest.raises(UsageError) as caught:
         check_workspace(path, home=home, **more)
     assert caught.value.problem.rule == "workspace-refused"

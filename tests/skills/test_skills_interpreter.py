@@ -10,7 +10,7 @@ import pytest
 
 from skillrun.errors import SkillError
 from skillrun.skills.disk import links_on_the_way
-from skillrun.skills.interpreter import SYSTEM, find_interpreter
+from skillrun.skills.interpreter import SYSTEM, family_of, find_interpreter
 from skillrun.skills.model import Command, Interpreter, Starter
 from skillrun.skills.prefix import _may_be_prefix
 from skillrun.skills.scripts import read_command
@@ -177,6 +177,7 @@ def test_relative_and_empty_entries_are_skipped(tmp_path: Path, monkeypatch: pyt
     """The current folder is never searched, however PATH names it."""
     program(tmp_path / "tool")
     program(tmp_path / "bin/tool")
+    program(tmp_path / "bin/sh")
     monkeypatch.chdir(tmp_path)
     assert refused("tool", "", ".", "bin", "./bin", "~").problem.rule == "interpreter-not-found"
     assert (
@@ -327,6 +328,7 @@ def test_the_family_follows_the_name(tmp_path: Path, name: str, family: str) -> 
     """Versions belong to the family, longer words do not."""
     program(tmp_path / name)
     assert find(name, tmp_path).family == family
+    assert family_of(f"/usr/bin/{name}") == family
 
 
 def test_the_name_it_is_called_by_counts_first(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ class Linux:
         """Answer for each promise on this kernel."""
         if self._level(probe) == level1.LEVEL:
             return level1.guarantees(policy, probe)
-        return level2.guarantees(policy, probe)
+        return level2.guarantees(policy)
 
     def render(self, policy: Policy, landscape: Landscape, probe: Probe) -> str:
         """Write the rules one a line: the rights and the path, then what the filter is made for."""
@@ -104,11 +104,12 @@ class Linux:
                 wire=wire(policy, landscape, mode="group", rules=rules),
                 warnings=tuple(level1.warnings(policy, landscape)),
             )
-        plan = wire(policy, landscape, mode="init", rules=())
+        plan = wire(policy, landscape, mode="init", rules=(), extra_limits=level2.limits(policy, probe))
         return LaunchPlan(
             backend="linux",
             level=level2.LEVEL,
             guarantees=granted,
-            base=level2.base(probe, network=policy.network),
+            base=level2.base(probe, network=policy.network, unix=policy.unix),
+            warnings=tuple(level2.warnings(policy, probe)),
             wire={**plan, **level2.additions(policy, landscape, probe)},
         )

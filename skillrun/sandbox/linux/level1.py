@@ -35,7 +35,7 @@ def guarantees(policy: Policy, probe: Probe) -> Guarantees:
         ipc=scoped,
         processes=State.ENFORCED,
         environment=State.ENFORCED,
-        limits=State.PARTIAL,
+        limits=State.ENFORCED,  # memory and processes are watched, file size by the kernel
         names=State.OPEN,  # Landlock does not look at stat, readlink and access
         signals=State.ENFORCED,  # by Landlock's scope, below ABI 6 by a filter that forbids kill()
         network_asked=policy.network,

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun import resources
+from skillrun.problem import Problem, warning
 from skillrun.sandbox.guarantee import Guarantees, State
 from skillrun.sandbox.linux import rights
 from skillrun.sandbox.linux.seccomp import Conditions, assemble
@@ -22,22 +23,22 @@ if TYPE_CHECKING:
 
 LEVEL: Final = 2
 WRITE, READ, DENY = "rw", "ro", "deny"
+_RLIMIT_NPROC: Final = 6  # <asm-generic/resource.h>
 _MOST_TMPFS: Final = 1 << 30  # bytes of /tmp and of /dev/shm; they are memory and in no process's share
 # The world writes these itself, with the caller's name only.
 _OWN_FILES: Final = frozenset({"/etc/passwd", "/etc/group"})
 
 
-def guarantees(policy: Policy, probe: Probe) -> Guarantees:
+def guarantees(policy: Policy) -> Guarantees:
     """Answer for each promise at level 2; SECURITY.md names the test that attacks each."""
-    alone = probe.landlock >= rights.SIGNAL_ABI or not policy.network
     return Guarantees(
         fs_read=State.ENFORCED,
         fs_write=State.ENFORCED,
         network=State.OPEN if policy.network else State.ENFORCED,
-        ipc=State.ENFORCED if alone else State.PARTIAL,  # abstract sockets belong to the network namespace
+        ipc=State.ENFORCED,
         processes=State.ENFORCED,
         environment=State.ENFORCED,
-        limits=State.PARTIAL,
+        limits=State.ENFORCED,  # memory is watched, processes by the kernel or watched, file size by the kernel
         names=State.ENFORCED,
         signals=State.ENFORCED,
         network_asked=policy.network,
@@ -45,10 +46,16 @@ def guarantees(policy: Policy, probe: Probe) -> Guarantees:
 
 
 @functools.lru_cache(maxsize=64)
-def base(probe: Probe, *, network: bool) -> str:
+def base(probe: Probe, *, network: bool, unix: bool = True) -> str:
     """Write what is the same for every run with this network grant, as JSON."""
     abi = probe.landlock
-    conditions = Conditions(machine=probe.machine, level=LEVEL, network=network, signals_scoped=True)
+    conditions = Conditions(
+        machine=probe.machine,
+        level=LEVEL,
+        network=network,
+        signals_scoped=abi >= rights.SIGNAL_ABI,
+        unix=unix,
+    )
     table = resources.table("linux/system")
     places = [
         line["path"]
@@ -68,6 +75,29 @@ def base(probe: Probe, *, network: bool) -> str:
             "rights": {name: rights.access(name, abi) for name in ("read", "write", "device")},
         }
     )
+
+
+def limits(policy: Policy, probe: Probe) -> list[list[int]]:
+    """Limit the processes by the kernel: in a user namespace the limit counts this run alone.
+
+    It has no effect for uid 0 outside, whatever the uid inside; there the watch counts.
+    """
+    return [] if probe.root else [[_RLIMIT_NPROC, int(policy.limits.processes) + 1]]
+
+
+def warnings(policy: Policy, probe: Probe) -> Iterator[Problem]:
+    """Say what this run does without."""
+    if not policy.unix:
+        yield warning(
+            "unix-sockets-denied",
+            "the granted folders have too many entries to look for other programs' sockets in them, so the "
+            "script can use no unix sockets",
+            help="grant a smaller folder",
+        )
+    if not probe.fresh_proc:
+        yield warning(
+            "proc-shared", "/proc shows the process numbers of this machine, but nothing of the processes"
+        )
 
 
 def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:

@@ -40,6 +40,7 @@ class Conditions:
     level: int
     network: bool
     signals_scoped: bool
+    unix: bool = True
 
 
 def assemble(conditions: Conditions) -> bytes:
@@ -78,6 +79,7 @@ def applies(rule: Mapping[str, Any], conditions: Conditions) -> bool:
         conditions.level in rule.get("levels", (1, 2))
         and network.get(rule.get("network", ""), True)
         and (rule.get("signals") != "open" or not conditions.signals_scoped)
+        and (rule.get("unix") != "closed" or not conditions.unix)
     )
 
 

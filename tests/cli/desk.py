@@ -1,0 +1,97 @@
+"""The desk: somebody's machine, with a home, a folder to stand in, and the real command to call there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SKILLS = Path(__file__).resolve().parent.parent.parent / "skills"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Somebody's machine: a home, a folder to stand in, and the real command to call there."""
+
+    home: Path
+    here: Path
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self, *words: str | os.PathLike[str]) -> list[str]:
+        """Write the command line."""
+        return [sys.executable, "-m", "skillrun", *map(os.fspath, words)]
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """Return an environment that holds nothing of the machine that the tests run on."""
+        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        return {
+            **kept,
+            "HOME": str(self.home),
+            "XDG_CONFIG_HOME": str(self.home / ".config"),
+            "XDG_STATE_HOME": str(self.home / ".state"),
+            "COLUMNS": "100",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **self.environ,
+            **more,
+        }
+
+    def __call__(
+        self,
+        *words: str | os.PathLike[str],
+        stdin: str = "",
+        cwd: Path | None = None,
+        **more: str,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run skillrun to its end; never with a traceback, whatever it was asked."""
+        done = subprocess.run(
+            self.command(*words),
+            cwd=cwd or self.here,
+            env=self.environment(**more),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            check=False,
+            timeout=60,
+        )
+        assert "Traceback" not in done.stderr + done.stdout, done.stderr
+        assert "error[internal]" not in done.stderr, done.stderr
+        return done
+
+    def start(self, *words: str, **more: str) -> subprocess.Popen[str]:
+        """Start skillrun as a shell starts a job: in a process group of its own."""
+        return subprocess.Popen(
+            self.command(*words),
+            cwd=self.here,
+            env=self.environment(**more),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def skill(self, key: str, script: str = "#!/bin/sh\n", *, front: str = "", root: str = "skills") -> Path:
+        """Make a skill with one script, `main.sh`."""
+        folder = self.here / root / key
+        (folder / "scripts").mkdir(parents=True)
+        (folder / "SKILL.md").write_text(f"---\nname: {key}\ndescription: For a test.\n{front}---\n")
+        (folder / "scripts" / "main.sh").write_text(script)
+        return folder
+
+
+def wait_for(path: Path, seconds: float = 20.0) -> str:
+    """Wait until a file has a line, and return it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if path.exists() and path.read_text().endswith("\n"):
+            return path.read_text().strip()
+        time.sleep(0.02)
+    raise AssertionError(f"{path} did not come")
