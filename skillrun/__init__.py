@@ -15,26 +15,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where each public name lives. They are loaded when they are first asked for, so that `skillrun --version`
-# and a `from skillrun import Problem` do not pay for the whole library.
-_HOMES = {
-    "At": "skillrun.problem",
-    "ConfigError": "skillrun.errors",
-    "Flags": "skillrun.permissions.flags",
-    "Grant": "skillrun.permissions.grant",
-    "Host": "skillrun.host",
-    "Problem": "skillrun.problem",
-    "Requirement": "skillrun.permissions.grant",
-    "Result": "skillrun.launch.result",
-    "Runner": "skillrun.runner",
-    "Severity": "skillrun.problem",
-    "SkillError": "skillrun.errors",
-    "SkillrunError": "skillrun.errors",
-    "Termination": "skillrun.launch.result",
-    "UsageError": "skillrun.errors",
-    "current_host": "skillrun.host",
-}
-
 __all__ = [
     "At",
     "ConfigError",
@@ -56,13 +36,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its home."""
-    home = _HOMES.get(name)
-    if home is None:
+    """Load the library when one of its names is first asked for: `skillrun --version` needs none of it."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib  # noqa: PLC0415 - only when a name is asked for
+    # ruff: noqa: PLC0415 - loading late is what this function is for
+    from skillrun import errors, host, problem, runner
+    from skillrun.launch import result
+    from skillrun.permissions import flags, grant
 
-    return getattr(importlib.import_module(home), name)
+    homes = (errors, host, problem, runner, result, flags, grant)
+    globals().update({public: getattr(home, public) for home in homes for public in __all__ if hasattr(home, public)})
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -168,7 +168,7 @@ class Runner:
                 keep = int(ready.policy.limits.output)
                 out, err = sinks or (Keep(keep), Keep(keep))
                 outcome = Drive(self.launcher, plan, stdin, out, err).run()
-                left = violations(ready.policy, landscape)
+                left = violations(ready.policy, landscape, quarantine=self.quarantine)
             verdict = judge(outcome, ready.policy)
             return self._result(ready, verdict, plan=plan, outcome=outcome, violations=left)
 
@@ -274,7 +274,8 @@ class Runner:
         """Name what a script must never change, and what it must not even see (law 8)."""
         files = [self.host.config_file, self.host.machine_file, self._ceiling_file]
         readable = [(path, "it limits what scripts may do") for path in files if path is not None]
-        roots = [root for root, _ in self.roots()]
+        # The usual roots too where they are not there: what a run puts there would be a skill later.
+        roots = [root for root, _ in self.roots()] + [self.workspace / name for name in PROJECT_ROOTS]
         if skill.root is not None:
             roots.append(skill.root)
         readable += [(root.resolve(), "skills and their scripts") for root in roots]
@@ -283,6 +284,11 @@ class Runner:
         if self.host.state is not None:
             hidden.append((self.host.state, "skillrun's own records"))
         return Guarded(readable=tuple(readable), hidden=tuple(hidden))
+
+    @property
+    def quarantine(self) -> Path | None:
+        """Where things are moved that a run made and a later one would obey; None without a state folder."""
+        return self.host.state and self.host.state / "quarantine"
 
     @functools.cached_property
     def _installation(self) -> list[tuple[Path, str]]:

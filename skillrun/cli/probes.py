@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+
+import psutil
 
 from skillrun.errors import SkillrunError
 from skillrun.launch.result import Termination
@@ -37,9 +41,9 @@ _SCRIPTS: Final = {
     "read.sh": '#!/bin/sh\nif IFS= read -r word < "$1"; then exit 10; fi 2>/dev/null\nexit 0\n',
     "list.sh": '#!/bin/sh\nif ls "$1" >/dev/null 2>&1; then exit 10; fi\nexit 0\n',
     "write.sh": '#!/bin/sh\nif printf changed > "$1"; then exit 10; fi 2>/dev/null\nexit 0\n',
-    "signal.sh": '#!/bin/sh\nfor pid in "$@" "$PPID"; do if kill -0 "$pid" 2>/dev/null; then exit 10; fi; done\nexit 0\n',
+    "signal.sh": '#!/bin/sh\nkill -KILL "$1" 2>/dev/null\nexit 0\n',
     "environment.sh": f'#!/bin/sh\nif test -n "${MARKER}"; then exit 10; fi\nexit 0\n',
-    "outlive.sh": "#!/bin/sh\nsleep 300 >/dev/null 2>&1 &\nprintf '%s' \"$!\"\n",
+    "outlive.sh": "#!/bin/sh\nsh -c 'while :; do sleep 1; done' \"$1\" >/dev/null 2>&1 &\necho left\n",
     "connect.py": "import socket, sys\ntry:\n    socket.create_connection(('127.0.0.1', int(sys.argv[1])), 2)\n"
     "except OSError:\n    sys.exit(0)\nsys.exit(10)\n",
 }
@@ -143,9 +147,15 @@ def _network(runner: Runner, ground: Ground) -> Trial:
 
 
 def _signal(runner: Runner, ground: Ground) -> Trial:
-    return _blocked(
-        "signal", _run(runner, ground, "signal.sh", str(os.getpid())), "skillrun and its launcher"
-    )
+    # A process of ours, as the launcher is one; by its number as it is outside, whatever that is inside.
+    with subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as victim:
+        try:
+            result = _run(runner, ground, "signal.sh", str(victim.pid))
+            if victim.poll() is not None:
+                return Trial("signal", ok=False, detail="it WORKED: a process outside was killed")
+        finally:
+            victim.kill()
+    return _blocked("signal", result, "a process outside")
 
 
 def _environment(runner: Runner, ground: Ground) -> Trial:
@@ -153,12 +163,12 @@ def _environment(runner: Runner, ground: Ground) -> Trial:
 
 
 def _outlive(runner: Runner, ground: Ground) -> Trial:
-    result = _run(runner, ground, "outlive.sh")
-    pid = result.stdout.text.strip()
-    if not pid.isdigit():
+    marker = f"skillrun-doctor-{secrets.token_hex(8)}"
+    result = _run(runner, ground, "outlive.sh", marker)
+    if result.stdout.text != "left\n":
         return Trial("outlive", ok=False, detail=f"could not be tried: {_how(result)}")
-    if Path("/proc", pid).exists():
-        return Trial("outlive", ok=False, detail=f"it WORKED: process {pid} is still there")
+    if any(marker in (process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])):
+        return Trial("outlive", ok=False, detail="it WORKED: a process that was left behind is still there")
     return Trial("outlive", ok=True, detail="blocked: a process that was left behind was ended")
 
 

@@ -49,7 +49,7 @@ def syscall(number: int, call: str, *arguments: object) -> int:
 
 
 def prctl(option: int, value: int = 0) -> int:
-    """Do prctl(2) with one argument, the unused ones zero as some options demand."""
+    """Set or read one thing of this process by prctl, the unused arguments zero as some options demand."""
     zero = ctypes.c_ulong(0)
     return checked(_LIBC.prctl(option, ctypes.c_ulong(value), zero, zero, zero), f"prctl {option}")
 

@@ -59,7 +59,7 @@ def _add(ruleset: int, path: str, rights: int, identity: tuple[int, int]) -> Non
         raise
     try:
         found = os.fstat(descriptor)
-        if identity != ANY and (found.st_dev, found.st_ino) != identity:
+        if identity not in {ANY, (found.st_dev, found.st_ino)}:
             raise ChangedError(f"{path} was replaced after the run was planned")
         if not stat.S_ISDIR(found.st_mode):
             rights &= FILE_RIGHTS

@@ -96,7 +96,7 @@ class World:
             self._link(path, target)
         bare = self._bare(plan["cwd"])
         os.close(os.open(_DENIED, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0))
-        for (path, mode, *_), tree in zip(entries, trees):
+        for (path, mode, *_), tree in zip(entries, trees, strict=True):
             if mode == "deny":
                 self._deny(path, tree)
             else:

@@ -34,6 +34,9 @@ class Sink(Protocol):
         """Describe what came."""
 
 
+_LONGEST = 4  # bytes of a UTF-8 character; RFC 3629, 3
+_CONTINUATION = 0b10000000
+_LEADS = {2: (0b11100000, 0b11000000), 3: (0b11110000, 0b11100000), 4: (0b11111000, 0b11110000)}
 _CHUNK = 1 << 16  # bytes: what a pipe holds by default
 
 
@@ -125,11 +128,11 @@ class PassOn:
 
 def _without_partial_end(data: bytes) -> bytes:
     """Drop the beginning of a UTF-8 character that a cut left at the end."""
-    for back in range(1, min(4, len(data)) + 1):
+    for back in range(1, min(_LONGEST, len(data)) + 1):
         byte = data[-back]
-        if byte & 0xC0 == 0x80:  # a continuation byte: look further back
+        if _continues(byte):
             continue
-        length = 2 if byte >> 5 == 0b110 else 3 if byte >> 4 == 0b1110 else 4 if byte >> 3 == 0b11110 else 1
+        length = next((n for n, (mask, mark) in _LEADS.items() if byte & mask == mark), 1)
         return data[:-back] if length > back else data
     return data
 
@@ -137,6 +140,11 @@ def _without_partial_end(data: bytes) -> bytes:
 def _without_partial_start(data: bytes) -> bytes:
     """Drop the rest of a UTF-8 character that a cut left at the start."""
     skip = 0
-    while skip < min(3, len(data)) and data[skip] & 0xC0 == 0x80:
+    while skip < min(_LONGEST - 1, len(data)) and _continues(data[skip]):
         skip += 1
     return data[skip:]
+
+
+def _continues(byte: int) -> bool:
+    """Tell whether a byte is not the first of its character."""
+    return byte & 0b11000000 == _CONTINUATION

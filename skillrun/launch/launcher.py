@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from skillrun import resources
 from skillrun.errors import SkillrunError
-from skillrun.problem import error
 from skillrun.launch.system import System, present
+from skillrun.problem import error
 from skillrun.resources import PACKAGE
 from skillrun.sandbox.backend import Probe
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillrun.launch.capture import Keep
@@ -24,7 +24,7 @@ def try_level2(launcher: Launcher, probe: Probe) -> Probe:
     """Start a program at level 2 and return the probe with what came of it."""
     if not probe.seccomp or probe.landlock < 1 or probe.machine not in ARCHITECTURES:
         return replace(probe, level2_failure="it needs Landlock and seccomp too")
-    usr = os.stat("/usr")
+    usr = Path("/usr").stat()
     wire = {
         "mode": "init",
         "timeout": _TIMEOUT,

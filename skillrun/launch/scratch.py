@@ -59,14 +59,14 @@ def make_missing(missing: Sequence[tuple[Path, bool]]) -> tuple[Placeholder, ...
     Raises ConfigError when one can't be made; what was made for it so far is taken back.
     """
     made: list[Placeholder] = []
-    for path, folder in missing:
-        try:
+    path = Path()
+    try:
+        for path, folder in missing:
             _make(path, folder=folder, made=made)
-        except OSError as problem:
-            remove_untouched(made)
-            raise ConfigError(
-                error("write-path", f"`{path}` was granted for writing and can't be made: {problem.strerror}")
-            ) from problem
+    except OSError as problem:
+        remove_untouched(made)
+        message = f"`{path}` was granted for writing and can't be made: {problem.strerror}"
+        raise ConfigError(error("write-path", message)) from problem
     return tuple(made)
 
 

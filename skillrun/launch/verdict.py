@@ -93,14 +93,14 @@ def explain_failure(failed: Mapping[str, Any], policy: Policy) -> Problem:
             "arguments-too-large",
             "the arguments and the environment are together larger than this system allows",
         )
-    if number == errno.ENOENT:
-        return error("interpreter-not-found", f"the interpreter `{program}` was not found", at=at)
-    if number == errno.ENOEXEC:
-        return error("not-executable", f"`{program}` is not in a format this system can execute", at=at)
-    if number == errno.EACCES:
-        help_ = f"make it executable: chmod +x {program}" if policy.interpreter is None else None
-        return error("not-executable", f"`{program}` may not be executed", at=at, help=help_)
-    return error("start-failed", f"`{program}` could not be started: {failed['message']}", at=at)
+    hint = f"make it executable: chmod +x {program}" if policy.interpreter is None else None
+    known = {
+        errno.ENOENT: error("interpreter-not-found", f"the interpreter `{program}` was not found", at=at),
+        errno.ENOEXEC: error("not-executable", f"this system can't execute the format of `{program}`", at=at),
+        errno.EACCES: error("not-executable", f"`{program}` may not be executed", at=at, help=hint),
+    }
+    other = error("start-failed", f"`{program}` could not be started: {failed['message']}", at=at)
+    return known.get(number, other)
 
 
 def too_large(argv: Sequence[str], environ: Sequence[tuple[str, str]]) -> Problem | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillrun import resources
@@ -14,6 +13,7 @@ from skillrun.sandbox.policy import Access, Kept, PathRule, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.place import Place

@@ -32,6 +32,8 @@ def environment(grant: Grant, place: Place, interpreter: Interpreter | None) -> 
         "XDG_CACHE_HOME": str(place.scratch / ".cache"),
         "GIT_CONFIG_NOSYSTEM": "1",  # EACCES on /etc/gitconfig is fatal to git, ENOENT is not
         "PYTHONDONTWRITEBYTECODE": "1",  # the skill folder is not writable
+        # A skill may ship bytecode in `__pycache__`, which its digest leaves out: let Python not look there.
+        "PYTHONPYCACHEPREFIX": str(place.scratch / ".cache" / "pycache"),
         "PYTHONUTF8": "1",
         "SKILLRUN_OUTPUT_DIR": str(place.scratch / OUTPUT),
         "SKILLRUN_SKILL": str(place.skill),

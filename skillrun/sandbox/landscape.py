@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillrun.errors import ConfigError
@@ -18,9 +19,8 @@ from skillrun.sandbox.policy import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
-    from skillrun.sandbox.policy import Policy
+    from skillrun.sandbox.policy import PathRule, Policy
 
 _MOST_ENTRIES = 1_000  # of one split, DESIGN 8
 
@@ -58,32 +58,32 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
     Raises ConfigError when a granted path was swapped for a link since it was resolved, or when a
     split would need more than 1,000 rules.
     """
-    spots: dict[Path, Spot] = {}
-    entries: dict[Path, tuple[Path, ...]] = {}
-    pins: dict[Path, Spot] = {}
-    granted = [rule.path for rule in policy.rules]
-    for path in {*granted, policy.cwd, *(kept.path for kept in policy.kept)}:
-        spot = _spot(path)
-        if spot is not None:
-            spots[path] = spot
+    paths = {*(rule.path for rule in policy.rules), policy.cwd, *(kept.path for kept in policy.kept)}
+    spots = {path: spot for path in paths if (spot := _spot(path)) is not None}
     for rule in policy.rules:
-        absent = rule.path not in spots
-        # A path to read that is not there grants nothing, and will not while the run lasts. One to write was
-        # made if it was missing, and a link in either's place was not there when it was resolved.
-        if absent and (rule.access is not Access.READ or os.path.lexists(rule.path)):
-            message = f"`{rule.path}` was granted and is gone, or a link took its place"
-            raise ConfigError(error("path-vanished", message))
-    for root in granted:
-        for kept in policy.kept:
-            if kept.path in spots and root in kept.path.parents:
-                for folder in _between(root, kept.path):
-                    if split and folder not in entries:
-                        entries[folder] = _list(folder, spots)
-                    spot = _spot(folder)
-                    if spot is not None:
-                        pins[folder] = spot
+        _check_present(rule, spots)
+    between = {
+        folder
+        for rule in policy.rules
+        for kept in policy.kept
+        if kept.path in spots and rule.path in kept.path.parents
+        for folder in _between(rule.path, kept.path)
+    }
+    entries = {folder: _list(folder, spots) for folder in sorted(between)} if split else {}
+    pins = {folder: spot for folder in between if (spot := _spot(folder)) is not None}
     links = {path: target for path in policy.links if (target := _target(path)) is not None}
     return Landscape(spots, entries, _program(policy.argv[0]), pins, links)
+
+
+def _check_present(rule: PathRule, spots: Mapping[Path, Spot]) -> None:
+    """Raise ConfigError when a granted path is gone or became a link.
+
+    A path to read that is not there grants nothing, and will not while the run lasts. One to write was
+    made if it was missing, and a link in either's place was not there when it was resolved.
+    """
+    if rule.path not in spots and (rule.access is not Access.READ or os.path.lexists(rule.path)):
+        message = f"`{rule.path}` was granted and is gone, or a link took its place"
+        raise ConfigError(error("path-vanished", message))
 
 
 def _between(root: Path, path: Path) -> Iterable[Path]:
@@ -109,7 +109,7 @@ def _spot(path: Path) -> Spot | None:
 def _target(path: Path) -> str | None:
     """Return where a link node leads, None when it is none any more."""
     try:
-        return os.readlink(path)
+        return str(path.readlink())
     except OSError:
         return None
 
@@ -117,7 +117,7 @@ def _target(path: Path) -> str | None:
 def _program(path: str) -> Spot | None:
     """Look at the program to execute, through its links."""
     try:
-        found = os.stat(path)
+        found = Path(path).stat()
     except OSError:
         return None
     return Spot(found.st_dev, found.st_ino, folder=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ GRACE: Final = 2.0  # seconds between SIGTERM and SIGKILL, DESIGN 9
 # <asm-generic/resource.h>; the numbers are the same on x86_64 and aarch64.
 _RLIMIT_CPU, _RLIMIT_FSIZE, _RLIMIT_CORE = 0, 1, 4
 _CPU_MARGIN: Final = 5  # seconds
+_MOST_CPUS: Final = 64  # one process can burn the time of this many before the deadline
 # A core limit of 1 byte, not 0: when core_pattern is a pipe the kernel ignores a limit of 0 but refuses 1
 # (fs/coredump.c), and either is too small for a file. A core of the script could hold what it was given to read.
 _NO_CORE: Final = 1
@@ -48,7 +48,7 @@ def wire(
             [_RLIMIT_CORE, _NO_CORE],
             [_RLIMIT_FSIZE, int(policy.limits.file_size)],
             # A backstop for one process in case the launcher, which keeps the deadline, is stopped.
-            [_RLIMIT_CPU, math.ceil(policy.timeout) * (os.cpu_count() or 1) + _CPU_MARGIN],
+            [_RLIMIT_CPU, math.ceil(policy.timeout) * _MOST_CPUS + _CPU_MARGIN],
             *extra_limits,
         ],
         "identity": identity,

@@ -187,9 +187,7 @@ def test_list_json_has_the_shape(desk: Desk) -> None:
 def test_show_json_has_the_shape(confining: Desk) -> None:
     """`show/1` is the skill of `list/1` with digest, grant, policy, guarantees and tools; no Infinity anywhere."""
     confining.skill("demo", front="fs_read: [., /etc/hosts]\n")
-    shown = json.loads(
-        confining("show", "demo", "--json").stdout, parse_constant=lambda name: pytest.fail(name)
-    )
+    shown = json.loads(confining("show", "demo", "--json").stdout, parse_constant=pytest.fail)
     assert shown.keys() >= {"key", "request", "digest", "grant", "policy", "guarantees", "tools"}
     assert [item["asked"] for item in shown["grant"]["granted"] if item["capability"] == "fs_read"] == ["."]
     (refused,) = shown["grant"]["refused"]

@@ -52,7 +52,7 @@ class Running:
         """Wait for skillrun's own end; right then everything of the run has to be gone."""
         out, err = self.process.communicate(timeout=30)
         assert self.alive() == []
-        assert [name for name in os.listdir(self.temporary) if name.startswith("skillrun-")] == []
+        assert list(self.temporary.iterdir()) == []
         assert "Traceback" not in err
         return self.process.returncode, out, err
 
@@ -127,7 +127,7 @@ def test_a_killed_skillrun_leaves_nothing(confining: Desk) -> None:
     running.send(signal.SIGKILL, group=False)
     running.process.wait(10)
     end = time.monotonic() + 10
-    while time.monotonic() < end and (running.alive() or os.listdir(running.temporary)):
+    while time.monotonic() < end and (running.alive() or any(running.temporary.iterdir())):
         time.sleep(0.05)
     assert running.end()[0] == -signal.SIGKILL
 

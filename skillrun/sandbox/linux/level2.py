@@ -14,12 +14,12 @@ from skillrun.sandbox.linux.seccomp import Conditions, assemble
 from skillrun.sandbox.policy import Access
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from skillrun.sandbox.backend import Probe
     from skillrun.sandbox.landscape import Landscape
-    from skillrun.sandbox.policy import Policy
+    from skillrun.sandbox.policy import Kept, Policy
 
 LEVEL: Final = 2
 WRITE, READ, DENY = "rw", "ro", "deny"
@@ -108,29 +108,33 @@ def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:
     itself, which makes it busy (facts/launcher2, 3).
     """
     existing = [kept for kept in policy.kept if kept.path in landscape.spots]
+    marks = _roots(policy, existing, landscape)
+    roots = tuple(marks)
+    for kept in sorted(existing, key=lambda entry: len(entry.path.parts)):
+        over = [root for root in roots if root in kept.path.parents]
+        if over:
+            for folder in reversed(kept.path.parents):
+                if any(root in folder.parents for root in over) and _mode(marks, folder) == WRITE:
+                    marks.setdefault(folder, WRITE)
+            if not kept.readable:
+                marks[kept.path] = DENY
+            elif _mode(marks, kept.path.parent) == WRITE and kept.path != policy.scratch:
+                marks[kept.path] = READ
+    return dict(sorted(marks.items(), key=lambda mark: (len(mark[0].parts), mark[0])))
+
+
+def _roots(policy: Policy, existing: Sequence[Kept], landscape: Landscape) -> dict[Path, str]:
+    """Give the policy's own paths; something kept at or above one decides about the whole of it."""
     marks: dict[Path, str] = {}
     for rule in policy.rules:
         if rule.path not in landscape.spots:
             continue
-        # Of what is kept, a path at or above the root itself decides about the whole of it.
         above = [k for k in existing if k.path == rule.path or k.path in rule.path.parents]
         if rule.path == policy.scratch or not above:
             marks[rule.path] = WRITE if rule.access is Access.WRITE else READ
         elif all(kept.readable for kept in above):
             marks[rule.path] = READ
-    roots = dict(marks)
-    for kept in sorted(existing, key=lambda entry: len(entry.path.parts)):
-        over = [root for root in roots if root in kept.path.parents]
-        if not over:
-            continue
-        for folder in reversed(kept.path.parents):
-            if any(root in folder.parents for root in over) and _mode(marks, folder) == WRITE:
-                marks.setdefault(folder, WRITE)
-        if not kept.readable:
-            marks[kept.path] = DENY
-        elif _mode(marks, kept.path.parent) == WRITE and kept.path != policy.scratch:
-            marks[kept.path] = READ
-    return dict(sorted(marks.items(), key=lambda mark: (len(mark[0].parts), mark[0])))
+    return marks
 
 
 def _mode(marks: dict[Path, str], path: Path) -> str | None:
