@@ -467,7 +467,9 @@ def blocks_reading(scene: Scene, body: str, token: str, *arguments: object, **op
     scene.script(body, **({"front": options.pop("front")} if "front" in options else {}))
     run = scene.confined(*arguments, **options)
     assert run.attempted, run
-    assert token not in run.said, "the confined script read the secret"
+    # A traceback quotes the script, so a word of the attack's own counts only where it was printed.
+    said = run.out if token in body else run.said
+    assert token not in said, f"the confined script got what it wanted: {run}"
     control = scene.plainly(*arguments)
     assert token in control.out, f"the control did not succeed: {control}"
     return run

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import click
 
 import skillrun
-from skillrun.cli.command import HELP, Verb, report_usage
+from skillrun.cli.command import HELP, Verb, internal, report_usage, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,13 +111,15 @@ def execute(arguments: Sequence[str] | None, interrupts: Interrupts) -> int:
     try:
         with group.make_context("skillrun", words, obj=interrupts) as context:
             answer = group.invoke(context)
-        sys.stdout.flush()
     except click.exceptions.Exit as left:
         answer = left.exit_code
     except click.ClickException as wrong:
         answer = report_usage(wrong, default=_usage_exit(words))
     except BrokenPipeError:
         answer = _PIPE_CLOSED
+    except Exception as bug:  # noqa: BLE001 - outside of any command, and still no traceback reaches a user
+        say(click.Context(group), (internal(bug),))
+        answer = _usage_exit(words)
     answer = _flush(answer)
     return answer if isinstance(answer, int) else 0
 

@@ -188,9 +188,7 @@ class Teller:
             )
         )
         if asks_for_nothing(ready.grant) and ready.grant.unconfined is None:
-            self.line(
-                "it asks for nothing: of your files it can touch only its own folder and what you typed"
-            )
+            self.line(running.NOTHING_TYPED if running.typed(ready.grant) else running.NOTHING)
         self.cuts(ready.grant)
         self.warn((*ready.policy.warnings, *plan.warnings))
 

@@ -43,7 +43,7 @@ def test_output_goes_to_a_file_whole(confining: Desk, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["run demo", "list", "list --json", "show demo --json", "--help"])
 def test_a_reader_that_leaves_is_no_error(confining: Desk, command: str) -> None:
     """`| head -1`: no traceback, no complaint, and skillrun ends."""
-    confining.skill("demo", "#!/bin/sh\nyes\n", front="description: " + "x" * 900 + "\n")
+    confining.skill("demo", "#!/bin/sh\nyes\n", front="license: " + "x" * 900 + "\n")
     for number in range(200):
         confining.skill(f"demo-{number}")
     words = " ".join(confining.command(*command.split()))

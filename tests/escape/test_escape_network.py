@@ -198,12 +198,6 @@ for end in ends:
 def test_blocks_taking_an_abstract_name_with_an_end_of_a_pair(scene: Scene) -> None:
     """bind() on an end of a pair would take a name in the list that all programs of this machine share."""
     name = f"skillrun-{secrets.token_hex(6)}"
-    body = """
-one, other = socket.socketpair()
-one.bind('\\0' + args[0])
-print([line for line in open('/proc/net/unix') if args[0] in line] if os.access('/proc/net/unix', 4) else 'bound')
-print('bound', flush=True)
-"""
     body = "one, other = socket.socketpair(); one.bind('\\0' + args[0]); print('name taken', one.getsockname())"
     blocks_reading(scene, body, "name taken", name)
 

@@ -45,6 +45,7 @@ def test_blocks_reading_host_files_in_etc(scene: Scene) -> None:
     blocks_reading(scene, "print('first', open(args[0]).read()[:1] != '')", "first True", "/etc/fstab")
 
 
+@pytest.mark.level(1)
 def test_blocks_listing_the_root_folder(scene: Scene) -> None:
     """`/` is not listed."""
     blocks_reading(scene, "print(os.listdir('/'))", "'etc'")
@@ -390,6 +391,7 @@ def test_blocks_reading_the_temporary_folder_of_everybody(scene: Scene) -> None:
         path.unlink()
 
 
+@pytest.mark.level(1)
 @ROOT_ONLY
 def test_root_half_and_user_half_are_different_users(scene: Scene) -> None:
     """The two halves of this suite really run as who they say."""

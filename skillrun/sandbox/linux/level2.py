@@ -62,12 +62,12 @@ def base(probe: Probe, *, network: bool, unix: bool = True) -> str:
         for line in table["read"]
         if line["path"] in probe.system - _OWN_FILES and (network or line.get("when") != "network")
     ]
-    net = 0 if network else rights.handled("net", abi)
     return json.dumps(
         {
             "level": LEVEL,
             "network": network,
-            "masks": [rights.handled("fs", abi), net, rights.handled("scope", abi)],
+            # No right over TCP: without a network granted there is only the run's own loopback to talk over.
+            "masks": [rights.handled("fs", abi), 0, rights.handled("scope", abi)],
             "filter": assemble(conditions).hex(),
             "places": places,
             "devices": [line["path"] for line in table["device"] if line["path"] in probe.system],
