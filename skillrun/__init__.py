@@ -45,7 +45,9 @@ def __getattr__(name: str) -> Any:
     from skillrun.permissions import flags, grant
 
     homes = (errors, host, problem, runner, result, flags, grant)
-    globals().update({public: getattr(home, public) for home in homes for public in __all__ if hasattr(home, public)})
+    globals().update(
+        {public: getattr(home, public) for home in homes for public in __all__ if hasattr(home, public)}
+    )
     return globals()[name]
 
 

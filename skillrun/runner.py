@@ -5,20 +5,27 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from skillrun import resources
 from skillrun.errors import SkillError
 from skillrun.host import Host
-from skillrun.launch.aftermath import structured, violations
-from skillrun.launch.capture import Captured, Keep
+from skillrun.launch.aftermath import violations
+from skillrun.launch.capture import Keep
 from skillrun.launch.drive import Drive
 from skillrun.launch.launcher import Launcher
+from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.result import Result, Termination
-from skillrun.launch.scratch import make_missing, make_scratch, remove_scratch, remove_untouched
+from skillrun.launch.scratch import (
+    RUNS,
+    make_missing,
+    make_programs,
+    make_scratch,
+    remove_scratch,
+    remove_untouched,
+)
 from skillrun.launch.verdict import Verdict, judge, too_large
 from skillrun.permissions.decide import decide
 from skillrun.permissions.flags import Flags
@@ -28,13 +35,14 @@ from skillrun.permissions.place import Place
 from skillrun.permissions.project import repository_root
 from skillrun.permissions.workspace import check_workspace
 from skillrun.problem import Problem, error
-from skillrun.sandbox.choose import Choice, Chosen, choose
+from skillrun.roots import PROJECT_ROOTS, look_through, skill_roots
+from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import Guarded, Subject, complete
+from skillrun.sandbox.environment import BIN
+from skillrun.sandbox.installation import own_code, search_folders
 from skillrun.sandbox.landscape import survey
 from skillrun.sandbox.specials import find_specials
-from skillrun.skills.catalog import Catalog, merge
 from skillrun.skills.digest import digest, identity
-from skillrun.skills.discover import discover
 from skillrun.skills.interpreter import family_of, find_interpreter
 from skillrun.skills.model import Command, Starter
 from skillrun.skills.scripts import choose_script
@@ -44,36 +52,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from skillrun.launch.capture import Sink
-    from skillrun.launch.drive import Outcome
     from skillrun.sandbox.backend import LaunchPlan
-    from skillrun.sandbox.guarantee import Guarantees
-    from skillrun.sandbox.policy import Policy
+    from skillrun.skills.catalog import Catalog
     from skillrun.skills.model import Interpreter, Skill
-
-PROJECT_ROOTS: Final = ("skills", ".agents/skills", ".claude/skills")
-NOTHING: Final = Captured("", 0, truncated=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A run as far as it is known before a backend is chosen."""
-
-    skill: Skill
-    digest: str
-    subject: Subject
-    place: Place
-    grant: Grant
-    policy: Policy
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """A run that is not started: what would be enforced, or why it would be refused."""
-
-    ready: Ready
-    chosen: Chosen
-    guarantees: Guarantees | None
-    refusal: Problem | None
 
 
 class Runner:
@@ -116,8 +97,9 @@ class Runner:
         self.workspace = check_workspace(workspace, home=self.host.home, allowed=self.layers.workspaces)
         self._ceiling_file = ceiling if isinstance(ceiling, Path) else None
         self.launcher = Launcher(temporary=self.host.temporary)
+        self._furnished: Path | None = None
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> Runner:  # noqa: PYI034 - Self came with Python 3.11
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -156,11 +138,13 @@ class Runner:
                 ready = replace(ready, policy=ready.policy.shortened(timeout))
             refusal = self._refusal(ready, strict=strict)
             if refusal is not None:
-                return self._result(ready, Verdict(Termination.REFUSED, error=refusal))
+                return result_of(ready, Verdict(Termination.REFUSED, error=refusal), layers=self.layers)
             with _missing(ready.grant):
                 chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
                 if chosen.backend is None:
-                    return self._result(ready, Verdict(Termination.REFUSED, error=chosen.refusal))
+                    return result_of(
+                        ready, Verdict(Termination.REFUSED, error=chosen.refusal), layers=self.layers
+                    )
                 landscape = survey(ready.policy, split=chosen.backend.splits(chosen.probe))
                 plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
                 if on_plan is not None:
@@ -170,7 +154,7 @@ class Runner:
                 outcome = Drive(self.launcher, plan, stdin, out, err).run()
                 left = violations(ready.policy, landscape, quarantine=self.quarantine)
             verdict = judge(outcome, ready.policy)
-            return self._result(ready, verdict, plan=plan, outcome=outcome, violations=left)
+            return result_of(ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left)
 
     def preview(
         self,
@@ -272,35 +256,33 @@ class Runner:
 
     def guarded(self, skill: Skill) -> Guarded:
         """Name what a script must never change, and what it must not even see (law 8)."""
+        known = self._guarded
+        if skill.root is None:
+            return known
+        return replace(known, readable=(*known.readable, (skill.root.resolve(), "skills and their scripts")))
+
+    @functools.cached_property
+    def _guarded(self) -> Guarded:
+        """Name what is guarded whatever the skill; looked up once."""
         files = [self.host.config_file, self.host.machine_file, self._ceiling_file]
         readable = [(path, "it limits what scripts may do") for path in files if path is not None]
         # The usual roots too where they are not there: what a run puts there would be a skill later.
         roots = [root for root, _ in self.roots()] + [self.workspace / name for name in PROJECT_ROOTS]
-        if skill.root is not None:
-            roots.append(skill.root)
         readable += [(root.resolve(), "skills and their scripts") for root in roots]
-        readable += self._installation
-        hidden = [(self.launcher.scratch_root, "scratch of other runs")]
+        hidden = [(self.launcher.scratch_root / RUNS, "scratch of other runs")]
         if self.host.state is not None:
             hidden.append((self.host.state, "skillrun's own records"))
-        return Guarded(readable=tuple(readable), hidden=tuple(hidden))
+        return Guarded(
+            programs=self.launcher.scratch_root / BIN,
+            readable=(*readable, *own_code()),
+            listed=search_folders(self.host.environ.get("PATH", "")),
+            hidden=tuple(hidden),
+        )
 
     @property
     def quarantine(self) -> Path | None:
         """Where things are moved that a run made and a later one would obey; None without a state folder."""
         return self.host.state and self.host.state / "quarantine"
-
-    @functools.cached_property
-    def _installation(self) -> list[tuple[Path, str]]:
-        """Name skillrun's own code, the Python it runs in, and the folders of PATH that are not the system's."""
-        code = [resources.PACKAGE, Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent]
-        code += [Path(entry) for entry in sys.path if entry.startswith("/")]
-        named = [(path.resolve(), "skillrun runs from it") for path in code]
-        search = self.host.environ.get("PATH", "").split(":")
-        named += [
-            (Path(entry).resolve(), "programs are found there") for entry in search if entry.startswith("/")
-        ]
-        return [(path, why) for path, why in dict(named).items() if path != Path("/")]
 
     @functools.cached_property
     def _python(self) -> Path | None:
@@ -317,7 +299,13 @@ class Runner:
     def _scratch(self) -> Iterator[Path]:
         """Give a scratch folder and remove it, whatever the script made of it."""
         self.launcher.start()
-        scratch = make_scratch(self.launcher.scratch_root, self._python)
+        root = self.launcher.scratch_root
+        if self._furnished != root:  # a new launcher has a new folder
+            make_programs(root, self._python)
+            (root / RUNS).mkdir(0o700, exist_ok=True)
+            self._furnished = root
+            self.__dict__.pop("_guarded", None)
+        scratch = make_scratch(root / RUNS)
         try:
             yield scratch
         finally:
@@ -339,62 +327,6 @@ class Runner:
                 help="grant `network: true` or none",
             )
         return too_large(policy.argv, policy.environ)
-
-    def _result(
-        self,
-        ready: Ready,
-        verdict: Verdict,
-        *,
-        plan: LaunchPlan | None = None,
-        outcome: Outcome | None = None,
-        violations: tuple[Problem, ...] = (),
-    ) -> Result:
-        """Put a Result together from what is known."""
-        subject, policy = ready.subject, ready.policy
-        stdout = outcome.stdout if outcome else NOTHING
-        return Result(
-            skill=ready.skill,
-            digest=ready.digest,
-            script_name=subject.script.name,
-            script_path=subject.script.path,
-            interpreter=subject.interpreter,
-            argv=policy.argv,
-            cwd=policy.cwd,
-            termination=verdict.termination,
-            exit_code=verdict.exit_code,
-            signal=verdict.signal,
-            error=verdict.error,
-            duration_s=outcome.duration if outcome else 0.0,
-            timeout_s=policy.timeout,
-            stdout=stdout,
-            stderr=outcome.stderr if outcome else NOTHING,
-            json=structured(stdout),
-            leftovers=verdict.leftovers,
-            backend=plan.backend if plan else None,
-            level=plan.level if plan else None,
-            guarantees=plan.guarantees if plan else None,
-            grant=ready.grant,
-            violations=violations,
-            warnings=(*self.layers.problems, *policy.warnings, *(plan.warnings if plan else ())),
-            usage=verdict.usage,
-        )
-
-
-def skill_roots(workspace: Path, host: Host, named: Sequence[Path] = ()) -> tuple[tuple[Path, bool], ...]:
-    """Give the roots that were named, else the usual ones that exist, each with whether it is the operator's own."""
-    if named:
-        return tuple((root, False) for root in named)
-    usual = [(workspace / name, False) for name in PROJECT_ROOTS]
-    if host.home is not None:
-        usual += [(host.home / name, True) for name in PROJECT_ROOTS]
-    return tuple((root, own) for root, own in usual if root.is_dir())
-
-
-def look_through(roots: Sequence[tuple[Path, bool]], host: Host) -> Catalog:
-    """Discover the skills of every root and join them."""
-    return merge(
-        [discover(root, own=own, home=host.home, repository=repository_root(root)) for root, own in roots]
-    )
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"sandbox"}),
     frozenset({"confine"}),
     frozenset({"launch"}),
-    frozenset({"runner"}),
+    frozenset({"roots", "runner"}),
     frozenset({"tools"}),
     frozenset({"conversation"}),
     frozenset({"check"}),

@@ -13,8 +13,8 @@ from skillrun.sandbox.linux.level1 import system_rules
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from skillrun.launch.ready import Preview
     from skillrun.permissions.explain import Answer
-    from skillrun.runner import Preview
 
 _SYSTEM: Final = "a part of the system that every run may read"
 _DEVICE: Final = "a device that every run may use"

@@ -37,7 +37,7 @@ class Verb(click.Command):
         """Write the options by what they are for."""
         rows: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
         for parameter in self.get_params(ctx):
-            row = parameter.get_help_record(ctx)
+            row = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if row is not None:
                 rows[getattr(parameter, "section", "Output")].append(row)
         for section, found in rows.items():

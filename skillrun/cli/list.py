@@ -15,7 +15,7 @@ from skillrun.problem import error
 from skillrun.report import document, shapes
 from skillrun.report.diagnostics import summary
 from skillrun.report.listing import lines
-from skillrun.runner import look_through, skill_roots
+from skillrun.roots import look_through, skill_roots
 from skillrun.skills.discover import RootStatus
 
 if TYPE_CHECKING:

@@ -32,10 +32,10 @@ from skillrun.report.receipt import no_result, receipt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillrun.launch.ready import Ready, Runner
     from skillrun.permissions.flags import Flags
     from skillrun.permissions.grant import Grant
     from skillrun.problem import Problem
-    from skillrun.runner import Ready, Runner
     from skillrun.sandbox.backend import LaunchPlan
 
 TIMED_OUT, NOT_STARTED, CANNOT_EXECUTE, NO_INTERPRETER = 124, 125, 126, 127

@@ -25,9 +25,9 @@ from skillrun.report.showing import Chain, lines
 from skillrun.skills.digest import digest
 
 if TYPE_CHECKING:
+    from skillrun.launch.ready import Preview, Runner
     from skillrun.permissions.flags import Flags
     from skillrun.report.listing import Row
-    from skillrun.runner import Preview, Runner
 
 
 class Show(Verb):

@@ -76,8 +76,6 @@ class Launcher:
                 self._sweep()
             elif descriptor in self._runs:
                 self._hear_owner(self._runs[descriptor])
-            else:
-                self._hear_child(descriptor)
         now = time.monotonic()
         for run in list(self._runs.values()):
             run.tick(now)
@@ -119,8 +117,8 @@ class Launcher:
                 os.close(descriptor)
         self._runs[control] = run
         self._poll.register(control, select.POLLIN)
-        self._poll.register(run.report, select.POLLIN)
-        self._send(channel, {"event": "started", "pid": run.pid})
+        if run.announce:
+            self._send(channel, {"event": "started", "pid": run.pid})
         return True
 
     def _learn(self, words: bytes, descriptor: int) -> None:
@@ -181,12 +179,6 @@ class Launcher:
             self._poll.unregister(run.control.fileno())
             run.end("cancelled", now=True)
 
-    def _hear_child(self, report: int) -> None:
-        """Read what the child says before its exec, or what a supervisor says after the end."""
-        run = next((run for run in self._runs.values() if run.report == report), None)
-        if run is None or not run.heard():
-            self._poll.unregister(report)
-
     def _sweep(self) -> None:
         """Look at every dead child. Leaders are handled by their runs, orphans are reaped and counted."""
         try:
@@ -228,11 +220,10 @@ class Launcher:
             pass
         self._send(run.control, run.result())
         control = run.control.fileno()
-        for descriptor in (control, run.report):
-            try:
-                self._poll.unregister(descriptor)
-            except KeyError:
-                pass
+        try:
+            self._poll.unregister(control)
+        except KeyError:
+            pass
         del self._runs[control]
         run.control.close()
         os.close(run.report)

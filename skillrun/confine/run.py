@@ -34,6 +34,7 @@ class Run:
         """Take the terms: how the tree is ended, and when."""
         self.control = control
         self.mode = terms["mode"]
+        self.announce = bool(terms["announce"])
         self.grace = float(terms["grace"])
         self.deadline = time.monotonic() + float(terms["timeout"])
         self.memory = float(terms["memory"])
@@ -50,6 +51,7 @@ class Run:
         self.facts: dict[str, Any] = {}
         self.pid = 0
         self.report, self._reporting = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.report, False)  # it is read after the end, and must never be waited for
 
     def start(self, spare: Spare | None, *, launcher: int, descriptors: list[int]) -> None:
         """Start the leader: a spare is given the plan, a supervisor is forked with it.
@@ -81,7 +83,10 @@ class Run:
 
     def heard(self) -> bool:
         """Read the report pipe; return whether there may be more."""
-        words = os.read(self.report, 65536)
+        try:
+            words = os.read(self.report, 65536)
+        except BlockingIOError:
+            return False
         for line in words.splitlines():
             message = json.loads(line)
             if "stage" in message:

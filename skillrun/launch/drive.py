@@ -60,7 +60,9 @@ class Drive:
         err, err_end = os.pipe2(os.O_CLOEXEC)
         streams = {out: self.stdout, err: self.stderr}
         try:
-            control = self.launcher.request(self.plan, [reading, out_end, err_end])
+            control = self.launcher.request(
+                self.plan, [reading, out_end, err_end], announce=self.on_start is not None
+            )
         except BaseException:
             for descriptor in (feeding, out, err):
                 os.close(descriptor)

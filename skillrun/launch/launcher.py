@@ -129,8 +129,10 @@ class Launcher:
             self._close()
             raise LauncherError(error("launcher-version", "the launcher is of another version of skillrun"))
 
-    def request(self, launch: LaunchPlan, pipes: Sequence[int]) -> socket.socket:
+    def request(self, launch: LaunchPlan, pipes: Sequence[int], *, announce: bool = False) -> socket.socket:
         """Send a plan with the script's ends of its pipes; return the control socket of the run.
+
+        With `announce` the launcher says when it has started, and with which process id.
 
         The pipes are closed here. A launcher that died since the last run is replaced once; a plan is
         never sent to two launchers after one of them took it.
@@ -138,19 +140,19 @@ class Launcher:
         plan = -1
         try:
             plan = _memory_file(json.dumps(launch.wire).encode())
-            return self._send(launch, [plan, *pipes])
+            return self._send(launch, [plan, *pipes], announce=announce)
         finally:
             for descriptor in (plan, *pipes):
                 if descriptor >= 0:
                     os.close(descriptor)
 
-    def _send(self, launch: LaunchPlan, descriptors: Sequence[int]) -> socket.socket:
+    def _send(self, launch: LaunchPlan, descriptors: Sequence[int], *, announce: bool) -> socket.socket:
         """Send descriptors with a new control socket, to a new launcher if the old one is gone."""
         for attempt in range(2):
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
                 self.start()
-                terms = {name: launch.wire[name] for name in _TERMS}
+                terms = {"announce": announce, **{name: launch.wire[name] for name in _TERMS}}
                 if launch.base is not None:
                     terms["base"] = self._teach(launch.base)
                 self._post(terms, [theirs.fileno(), *descriptors])

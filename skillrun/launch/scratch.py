@@ -17,23 +17,31 @@ from skillrun.sandbox.environment import BIN, OUTPUT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+RUNS = "runs"  # the folder of scratch folders, beside that of programs
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def make_scratch(root: Path, python: Path | None) -> Path:
-    """Make a scratch folder, mode 0700, below the launcher's own folder.
+def make_programs(root: Path, python: Path | None) -> Path:
+    """Make the folder of programs that all runs of a launcher share, and return it.
 
-    `python` is linked as `bin/python` and `bin/python3`: one script in nine looks for the name that
-    this system may lack (facts/adoption 2).
+    `python` is linked as `python` and `python3`: one script in nine looks for the name that this system
+    may lack (facts/adoption 2).
     """
+    path = root / BIN
+    path.mkdir(0o755, exist_ok=True)
+    if python is not None:
+        for name in ("python", "python3"):
+            with contextlib.suppress(FileExistsError):
+                (path / name).symlink_to(python)
+    return path
+
+
+def make_scratch(root: Path) -> Path:
+    """Make a scratch folder, mode 0700, for one run."""
     # 16 hexadecimal digits, in a folder that only we can write: no guess and no clash.
     path = root / os.urandom(8).hex()
     os.mkdir(path, 0o700)  # noqa: PTH102 - the hot path of every run
     os.mkdir(path / OUTPUT, 0o700)  # noqa: PTH102 - see above
-    if python is not None:
-        os.mkdir(path / BIN, 0o700)  # noqa: PTH102 - see above
-        for name in ("python", "python3"):
-            os.symlink(python, path / BIN / name)  # noqa: PTH211 - see above
     return path
 
 

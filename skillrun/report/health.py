@@ -83,8 +83,7 @@ def lines(health: Health, view: View) -> Iterator[str]:
     for remedy in health.remedies:
         yield from fold(escape(remedy), view.columns, first="  - ", indent="    ")
     yield ""
-    yield (
-        view.style("scripts are confined here", "green")
-        if health.confined
-        else view.style("scripts can't be confined here, so skillrun refuses to run them", "red")
-    )
+    verdict, colour = ("scripts are confined here", "green")
+    if not health.confined:
+        verdict, colour = ("scripts can't be confined here, so skillrun refuses to run them", "red")
+    yield from (view.style(line, colour) for line in fold(verdict, view.columns, indent=""))

@@ -35,20 +35,24 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """Paths that a script may read but never change, besides those found by name (DESIGN 5, law 8).
+    """Paths besides the grant's that matter to a run (DESIGN 5, law 8).
 
-    `readable` ones are skill roots, configuration, skillrun's own files and interpreters; `hidden` ones
-    are other runs' scratch folders and skillrun's state.
+    A script may read `readable` ones but never change them: skill roots, configuration, skillrun's own
+    files, interpreters. Of `listed` folders only the entries matter, because programs or modules are
+    found in them by name; a write root deeper down changes nothing. `hidden` ones are other runs'
+    scratch folders and skillrun's state. `programs` is a folder that every run may read.
     """
 
+    programs: Path
     readable: tuple[tuple[Path, str], ...] = ()
+    listed: tuple[tuple[Path, str], ...] = ()
     hidden: tuple[tuple[Path, str], ...] = ()
 
 
 def complete(grant: Grant, place: Place, subject: Subject, *, guarded: Guarded, specials: Specials) -> Policy:
     """Make the policy. Pure: every path comes resolved with the arguments."""
     command = _command(subject)
-    rules = _rules(grant, place, subject)
+    rules = _rules(grant, place, subject, programs=guarded.programs)
     writes = tuple(rule.path for rule in rules if rule.access is Access.WRITE and rule.path != place.scratch)
     return Policy(
         skill=place.skill,
@@ -56,7 +60,7 @@ def complete(grant: Grant, place: Place, subject: Subject, *, guarded: Guarded, 
         scratch=place.scratch,
         cwd=place.skill if grant.cwd is Cwd.SKILL else place.workspace,
         argv=(*command, *subject.arguments),
-        environ=environment(grant, place, subject.interpreter),
+        environ=environment(grant, place, subject.interpreter, programs=guarded.programs),
         script=subject.script.path,
         script_identity=subject.identity,
         interpreter=subject.interpreter,
@@ -84,7 +88,7 @@ def _command(subject: Subject) -> tuple[str, ...]:
     return (str(subject.interpreter.path), *subject.interpreter.args, script)
 
 
-def _rules(grant: Grant, place: Place, subject: Subject) -> tuple[PathRule, ...]:
+def _rules(grant: Grant, place: Place, subject: Subject, *, programs: Path) -> tuple[PathRule, ...]:
     """Give the grant's paths and the run's own; of two rules for one path the wider one stays."""
     rights = grant.capabilities
     rules = [PathRule(path, Access.WRITE, "granted for writing") for path in sorted(rights.fs_write)]
@@ -94,6 +98,7 @@ def _rules(grant: Grant, place: Place, subject: Subject) -> tuple[PathRule, ...]
         for path in sorted(rights.fs_read - rights.fs_write)
     ]
     rules.append(PathRule(place.skill, Access.READ, "the skill's own folder"))
+    rules.append(PathRule(programs, Access.READ, "`python` and `python3` by both names"))
     if subject.interpreter is not None:
         own = (subject.interpreter.real, *subject.interpreter.prefixes)
         rules += [PathRule(path, Access.READ, "the interpreter") for path in own]
@@ -112,6 +117,11 @@ def _kept(
     if writes:
         kept.append(Kept(place.skill, "a script can't change its own skill", readable=True))
         kept += [Kept(path, reason, readable=True) for path, reason in guarded.readable]
+        kept += [
+            Kept(path, reason, readable=True)
+            for path, reason in guarded.listed
+            if not any(path in root.parents for root in writes)
+        ]
         if subject.interpreter is not None:
             own = (subject.interpreter.real, *subject.interpreter.links, *subject.interpreter.prefixes)
             kept += [Kept(path, "an interpreter", readable=True) for path in own]

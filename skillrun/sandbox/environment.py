@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING
 from skillrun import resources
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.place import Place
     from skillrun.skills.model import Interpreter
 
-# Names in the scratch folder. `bin` holds links that make both `python` and `python3` found.
+# Beside the scratch folders: links that make both `python` and `python3` found; and in a scratch folder.
 BIN, OUTPUT = "bin", "output"
 
 
-def environment(grant: Grant, place: Place, interpreter: Interpreter | None) -> tuple[tuple[str, str], ...]:
+def environment(
+    grant: Grant, place: Place, interpreter: Interpreter | None, *, programs: Path
+) -> tuple[tuple[str, str], ...]:
     """Give the variables of a run, sorted by name (DESIGN 9)."""
     caller = place.environ
     folders = [str(interpreter.path.parent)] if interpreter is not None else []
     folders += resources.table("linux/system")["path"]
-    folders.append(str(place.scratch / BIN))  # last: the system's own names win
+    folders.append(str(programs))  # last: the system's own names win
     user = caller.get("USER") or caller.get("LOGNAME") or "user"
     values = {
         "HOME": str(place.scratch),

@@ -78,8 +78,15 @@ def start(desk: Desk, script: str, *words: str) -> Running:
     temporary.mkdir()
     process = desk.start("run", "demo", "--write", "out", *words, TMPDIR=str(temporary))
     running = Running(process, marker, temporary)
-    wait_for(desk.here / "out" / "started")
-    assert len(running.alive()) >= 1
+    try:
+        wait_for(desk.here / "out" / "started")
+        end = time.monotonic() + 10
+        while not running.alive():  # the child exists, and has become `sleep` a moment later
+            assert time.monotonic() < end, "the control failed: the run's processes can't be seen"
+            time.sleep(0.02)
+    except BaseException:
+        process.kill()
+        raise
     return running
 
 

@@ -562,11 +562,12 @@ def test_blocks_writing_to_devices(scene: Scene) -> None:
     scene.script("""
 for name in ('console', 'kmsg', 'mem', 'tty', 'ptmx', 'vda', 'sda', 'fuse', 'kvm', 'net/tun', 'uinput', 'loop-control'):
     if os.path.exists('/dev/' + name):
+        if name in ('tty', 'ptmx') and args: continue
         for flags in (os.O_RDONLY, os.O_WRONLY):
             try: os.open('/dev/' + name, flags | os.O_NONBLOCK); print('opened', name)
             except OSError: pass
 """)
-    run = scene.confined()
+    run = scene.confined(*["own terminals"] * (scene.level == 2))
     assert run.attempted
     assert "opened" not in run.out
     assert "opened ptmx" in scene.plainly().out
@@ -600,7 +601,8 @@ for letter in b'typed\\n':
         run = scene.confined(name)
         assert run.attempted
         assert waiting() == 0
-        assert os.read(leader, 100).startswith(b"written"), "the attack did not come to its ioctl"
+        os.set_blocking(leader, False)
+        assert os.read(leader, 100).startswith(b"written"), f"the attack did not come to its ioctl: {run}"
         control = scene.plainly(name, start_new_session=True)
         if scene.party.uid and "TIOCSTI" not in control.err and waiting() == 0:
             pytest.skip(f"this kernel lets nobody type into a terminal: {control.err.splitlines()[-1:]}")
@@ -632,7 +634,6 @@ for name in ('pre-commit', 'post-commit', 'post-checkout', 'prepare-commit-msg')
 tried(lambda: write('.git/config', '[core]\\n\\tfsmonitor = touch %s\\n' % args[0]))
 tried(lambda: os.rename('.git/config', '.git/old'))
 tried(lambda: write('.git/info/attributes', '* filter=x\\n'))
-tried(lambda: write('.git/commondir', 'evil'))
 """
     scene.script(body)
     run = scene.confined(mark)
@@ -643,4 +644,28 @@ tried(lambda: write('.git/commondir', 'evil'))
     scene.plainly(mark)
     (repository / "file.txt").write_text("again")
     subprocess.run([*git, "commit", "-qam", "x"], check=False, capture_output=True, **as_party)
+    assert mark.exists()
+
+
+def test_keeps_git_from_following_another_common_folder(scene: Scene) -> None:
+    """`.git/commondir` makes git take hooks and settings from elsewhere: a script can't make one (law 8)."""
+    mark = scene.outside / "mark"
+    as_party = {"cwd": scene.workspace, "env": scene.shape() | {"HOME": str(scene.home)}, **scene.party.identity()}
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e"]
+    subprocess.run([*git, "init", "-q", "."], check=True, **as_party)
+    scene.script("""
+import shutil
+shutil.copytree('.git', 'evil', dirs_exist_ok=True)
+os.makedirs('evil/hooks', exist_ok=True)
+open('evil/hooks/pre-commit', 'w').write('#!/bin/sh\\ntouch %s\\n' % args[0])
+os.chmod('evil/hooks/pre-commit', 0o755)
+open('.git/commondir', 'w').write('../evil')
+""")
+    run = scene.confined(mark)
+    assert run.attempted
+    commit = [*git, "commit", "-q", "--allow-empty", "-m", "x"]
+    subprocess.run(commit, check=False, capture_output=True, **as_party)
+    assert not mark.exists(), "git ran a hook of the script's"
+    scene.plainly(mark)
+    subprocess.run(commit, check=False, capture_output=True, **as_party)
     assert mark.exists()

@@ -203,7 +203,7 @@ class Arena:
         for _ in range(3):
             left = self.survivors()
             assert not left, f"{why} alive after the result: {describe(left)}"
-            time.sleep(0.03)
+            time.sleep(0.01)
         assert self.beats() == size, f"{why} something still writes its heartbeat"
 
     def assert_clean(self) -> None:
@@ -285,6 +285,26 @@ class Watch:
         from skillrun.launch.capture import Captured
 
         return Captured(self.head.decode(errors="replace"), self.seen, truncated=self.seen > len(self.head))
+
+
+class Faults:
+    """Many small cases in one test: each is tried, and all that failed are named at the end."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, str] = {}
+
+    @contextlib.contextmanager
+    def of(self, case: object) -> Iterator[None]:
+        """Note what goes wrong in a case, under its name."""
+        try:
+            yield
+        except Exception as problem:  # noqa: BLE001 - AssertionError and all others are what is collected
+            words = " ".join(str(problem).split())
+            self.found[repr(case)[:70]] = f"{type(problem).__name__}: {words[:160]}"
+
+    def assert_none(self) -> None:
+        """Fail with every fault."""
+        assert not self.found, "".join(f"\n  {case}: {fault}" for case, fault in self.found.items())
 
 
 class Background:

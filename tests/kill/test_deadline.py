@@ -14,7 +14,7 @@ from skillrun import Termination
 if TYPE_CHECKING:
     from arena import Arena
 
-TIMEOUT = 0.6
+TIMEOUT = 0.45
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -23,7 +23,7 @@ def test_no_adversary_is_alive_when_the_result_comes(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, adversary: Adversary, mode: str
 ) -> None:
     """Timed out, or exit 0 at once when the leader left: in time, truthful, with nothing alive or left over."""
-    set_grace(monkeypatch, 0.2)
+    set_grace(monkeypatch, 0.1)
     arena.script(adversary.source)
     with arena.runner(mode) as runner:
         runner.launcher.start()
@@ -105,7 +105,7 @@ def test_a_script_that_leaves_nothing_has_no_leftovers(arena: Arena, mode: str) 
     """Children that ended by themselves, waited for or not, are no leftovers."""
     arena.script("#!/bin/sh\nsleep 0.01 & sleep 0.01 & wait\n(true &)\nsleep 0.1\n", name="go.sh")
     with arena.runner(mode) as runner:
-        for _ in range(5):
+        for _ in range(3):
             assert runner.run("demo", "go.sh").leftovers == 0
     arena.assert_clean()
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import skillrun.launch.launcher
-from arena import MODES, Background, Holdings, launcher_pid, marked
+from arena import MODES, Background, Faults, Holdings, launcher_pid, marked
 
 from skillrun import Host, SkillrunError, Termination
 
@@ -42,38 +42,42 @@ class Failing:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    ("owner", "name", "at"),
-    [
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM], ids=["EMFILE", "ENOMEM"])
+def test_a_call_that_fails_before_the_start(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, mode: str, number: int
+) -> None:
+    """No memory file, pipe or socket to be had: a SkillrunError, no descriptor lost, and the next run works."""
+    arena.script(FINE)
+    faults = Faults()
+    seams: list[tuple[Any, str, int]] = [
         (os, "memfd_create", 1),
         (os, "pipe2", 1),
         (os, "pipe2", 2),
         (os, "pipe2", 3),
         (socket, "socketpair", 1),
-    ],
-)
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM], ids=["EMFILE", "ENOMEM"])
-def test_a_call_that_fails_before_the_start(
-    arena: Arena, monkeypatch: pytest.MonkeyPatch, mode: str, owner: Any, name: str, at: int, number: int
-) -> None:
-    """No memory file, pipe or socket to be had: a SkillrunError, no descriptor lost, and the next run works."""
-    arena.script(FINE)
+    ]
     with arena.runner(mode) as runner:
         assert runner.run("demo", "go.py").ok
-        before = Holdings.now()
-        with monkeypatch.context() as patch:
-            patch.setattr(owner, name, Failing(getattr(owner, name), number, {at}))
+        for owner, name, at in seams:
+            before = Holdings.now()
             problem: Any = None
-            try:
-                runner.run("demo", "go.py")
-            except BaseException as caught:  # noqa: BLE001 - judged below
-                problem = caught
-        leaked = before.leaked()
-        for descriptor in leaked:
-            os.close(descriptor)  # so that the rest of the test judges something else
-        assert not leaked, f"left open: {leaked}"
-        assert isinstance(problem, SkillrunError), repr(problem)
-        assert runner.run("demo", "go.py").stdout.text == "fine\n"
+            with monkeypatch.context() as patch:
+                patch.setattr(owner, name, Failing(getattr(owner, name), number, {at}))
+                try:
+                    runner.run("demo", "go.py")
+                except BaseException as caught:  # noqa: BLE001 - judged below
+                    problem = caught
+            with faults.of((name, at, "named")):
+                assert isinstance(problem, SkillrunError), repr(problem)
+            problem = None
+            with faults.of((name, at, "kept")):
+                leaked = before.leaked()
+                for descriptor in leaked:
+                    os.close(descriptor)  # so that the rest of the test judges something else
+                assert not leaked, f"left open: {leaked}"
+            with faults.of((name, at, "next run")):
+                assert runner.run("demo", "go.py").stdout.text == "fine\n"
+    faults.assert_none()
     arena.assert_clean()
 
 
@@ -118,68 +122,72 @@ def descriptors(limit: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("free", range(13))
-def test_the_owner_has_few_descriptors_left(arena: Arena, mode: str, free: int) -> None:
-    """With room for 0, 1, 2 … more: the run works or ends with a SkillrunError, and no descriptor is lost."""
+def test_the_owner_has_few_descriptors_left(arena: Arena, mode: str) -> None:
+    """With room for 0, 1, 2 … more: the run works or ends with a SkillrunError, and nothing is lost."""
     arena.script(FINE)
+    faults = Faults()
     with arena.runner(mode) as runner:
         assert runner.run("demo", "go.py").ok
-        before = Holdings.now()
-        plug = []
-        try:
-            with descriptors(max(before.descriptors) + 40):
-                with contextlib.suppress(OSError):
-                    while True:
-                        plug.append(os.open("/dev/null", os.O_RDONLY))
-                for _ in range(free):
-                    os.close(plug.pop())
-                result: Any = None
-                problem: Any = None
-                try:
-                    result = runner.run("demo", "go.py", timeout=10)
-                except BaseException as caught:  # noqa: BLE001 - judged below
-                    problem = caught
-        finally:
-            for descriptor in plug:
-                os.close(descriptor)
-        leaked = before.leaked()
-        for descriptor in leaked:
-            os.close(descriptor)
-        assert not leaked, f"left open: {leaked}"
-        assert problem is None or isinstance(problem, SkillrunError), repr(problem)
-        assert result is None or result.stdout.text == "fine\n"
-        assert runner.run("demo", "go.py").stdout.text == "fine\n"
-        assert not list(runner.launcher.scratch_root.iterdir())
+        for free in range(13):
+            before = Holdings.now()
+            plug = []
+            result: Any = None
+            problem: Any = None
+            try:
+                with descriptors(max(before.descriptors) + 40):
+                    with contextlib.suppress(OSError):
+                        while True:
+                            plug.append(os.open("/dev/null", os.O_RDONLY))
+                    for _ in range(free):
+                        os.close(plug.pop())
+                    try:
+                        result = runner.run("demo", "go.py", timeout=10)
+                    except BaseException as caught:  # noqa: BLE001 - judged below
+                        problem = caught
+            finally:
+                for descriptor in plug:
+                    os.close(descriptor)
+            with faults.of((free, "named")):
+                assert problem is None or isinstance(problem, SkillrunError), repr(problem)
+                assert result is None or result.error is not None or result.stdout.text == "fine\n"
+            problem = None
+            with faults.of((free, "kept")):
+                leaked = before.leaked()
+                for descriptor in leaked:
+                    os.close(descriptor)
+                assert not leaked, f"left open: {leaked}"
+            with faults.of((free, "next run")):
+                assert runner.run("demo", "go.py").stdout.text == "fine\n"
+        with faults.of("folders"):
+            assert not list(runner.launcher.scratch_root.iterdir())
+    faults.assert_none()
     arena.assert_clean()
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("free", range(12))
-def test_the_launcher_has_few_descriptors_left(arena: Arena, mode: str, free: int) -> None:
+def test_the_launcher_has_few_descriptors_left(arena: Arena, mode: str) -> None:
     """A request whose descriptors do not fit: a named error, the launcher lives on, and later runs work."""
     arena.script(FINE)
-    with arena.runner(mode) as runner:
-        assert runner.run("demo", "go.py").ok
-        pid = launcher_pid(runner)
-        _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        used = len(list(Path(f"/proc/{pid}/fd").iterdir()))
-        highest = max(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()) + 1
-        limit = max(used, highest) + free
-        soft, _ = resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
-        problem: Any = None
-        result: Any = None
-        try:
-            result = runner.run("demo", "go.py", timeout=10)
-        except SkillrunError as caught:
-            problem = caught
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
-        assert problem is not None or result.error is not None or result.stdout.text == "fine\n"
-        assert Path(f"/proc/{pid}").exists(), "the launcher died of it"
-        assert runner.run("demo", "go.py").stdout.text == "fine\n"
-        assert launcher_pid(runner) == pid
-        if result is not None and result.error is not None:
-            assert result.error.rule != "launcher-died", "it lives, and the script was never started"
+    faults = Faults()
+    for free in range(12):
+        with faults.of(free), arena.runner(mode) as runner:
+            assert runner.run("demo", "go.py").ok
+            pid = launcher_pid(runner)
+            soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            highest = max(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()) + 1
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + free, hard))
+            result: Any = None
+            with contextlib.suppress(SkillrunError):
+                result = runner.run("demo", "go.py", timeout=5)
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+            if result is not None and result.error is None:
+                assert result.stdout.text == "fine\n", f"{result.termination} {result.exit_code}, and it never ran"
+            assert Path(f"/proc/{pid}").exists(), "the launcher died of it"
+            assert result is None or result.error is None or result.error.rule != "launcher-died", "but it lives"
+            assert runner.run("demo", "go.py").stdout.text == "fine\n"
+            assert launcher_pid(runner) == pid
+    faults.assert_none()
     arena.assert_clean()
 
 

@@ -56,9 +56,9 @@ def _measure(arena: Arena, mode: str, timeout: float) -> dict[str, object]:
 def test_endless_output_takes_no_memory(arena: Arena, script: str, mode: str) -> None:
     """Case B-05: both streams drained and counted, cut to the limit; the caller grows by 16 MB at most."""
     arena.script(f"#!/bin/sh\n{script}\n", name="go.sh")
-    found = _measure(arena, mode, timeout=0.7)
+    found = _measure(arena, mode, timeout=0.5)
     assert found["termination"] == "timed_out"
-    assert float(str(found["took"])) < 0.7 + 2.0 + 1.0
+    assert float(str(found["took"])) < 0.5 + 2.0 + 1.0
     assert int(str(found["grown"])) < 16 << 20, found
     assert int(str(found["peak"])) < 100 << 20, found
     streams = [found["out"], found["err"]]
@@ -67,7 +67,7 @@ def test_endless_output_takes_no_memory(arena: Arena, script: str, mode: str) ->
     for length, seen, truncated in flooded:
         assert truncated == (seen > 1 << 20)
         assert length <= (1 << 20) + 100
-    assert max(stream[1] for stream in flooded) > 20 << 20, "the script was not held up"
+    assert max(stream[1] for stream in flooded) > 10 << 20, "the script was not held up"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -100,10 +100,10 @@ def test_output_that_is_not_utf8(arena: Arena, mode: str) -> None:
 
 
 def test_output_is_read_after_the_script_has_ended(arena: Arena) -> None:
-    """What lies in the pipes when the launcher says `ended` is not lost: 300 runs that print a pipe full."""
+    """What lies in the pipes when the launcher says `ended` is not lost: fifty runs that print a pipe full."""
     arena.script("#!/bin/sh\nhead -c 60000 /dev/zero\nhead -c 60001 /dev/zero >&2\n", name="go.sh")
     with arena.runner() as runner:
-        for _ in range(100):
+        for _ in range(50):
             result = runner.run("demo", "go.sh")
             assert (result.stdout.bytes, result.stderr.bytes) == (60000, 60001)
     arena.assert_clean()
@@ -206,7 +206,7 @@ def test_a_reader_that_has_stopped_reading_does_not_stop_the_deadline(
             thread.start()
             time.sleep(0.5 + 0.2 + 0.8)
             assert not arena.survivors(), "the script outlived its deadline"
-            returned = done.wait(3)
+            returned = done.wait(1.5)
             for descriptor in (reading, errors):
                 os.set_blocking(descriptor, False)
             last = time.monotonic() + 5

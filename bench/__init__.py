@@ -1,0 +1,1 @@
+"""Benchmarks of skillrun: ratios in one run, never absolute times."""

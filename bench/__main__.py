@@ -1,0 +1,47 @@
+"""Ratios, measured side by side in one run: `python -m bench [NAME…]`.
+
+Absolute times on a shared machine mean nothing, so every figure is the median of one thing divided by the
+median of another, with the two taken in turn. Results and where the time goes are in bench/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from bench import launching, listing, starting
+from bench.measure import Row, table
+
+BENCHES = {
+    "launch": launching.rows,
+    "memory": launching.memory_rows,
+    "start": starting.rows,
+    "list": listing.rows,
+}
+
+
+def main() -> int:
+    """Run the benches that were named, all without a name; exit 1 when a bound is not met."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHES)}")
+    parser.add_argument("--rounds", type=int, default=200, help="times each thing is measured")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in BENCHES]
+    if unknown:
+        parser.error(f"no bench {unknown[0]}: there are {', '.join(BENCHES)}")
+    rows: list[Row] = []
+    for name in arguments.names or BENCHES:
+        print(f"measuring {name} …", file=sys.stderr)
+        rows += BENCHES[name](arguments.rounds)
+    load = os.getloadavg()[0]
+    print(
+        f"{len(os.sched_getaffinity(0))} cores, load {load:.1f}, Python {sys.version.split()[0]}, {Path(sys.executable).name}\n"
+    )
+    print(table(rows))
+    return 0 if all(row.met for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

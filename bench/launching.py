@@ -1,0 +1,103 @@
+"""Launching: a confined `/bin/true` through the library, against plain subprocess.run and bubblewrap."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench.measure import Row, in_turn
+from skillrun import Runner, current_host
+
+# As issue 4 names them, with the least binds that start /bin/true.
+BWRAP = (
+    "bwrap --unshare-all --die-with-parent --new-session --cap-drop ALL --ro-bind /usr /usr --symlink usr/bin /bin "
+    "--symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc /proc --dev /dev --tmpfs /tmp"
+)
+
+
+def plain() -> None:
+    """Start /bin/true and take its output."""
+    subprocess.run(["/bin/true"], capture_output=True, check=True)
+
+
+@contextlib.contextmanager
+def runs() -> Iterator[dict[str, Callable[[], object]]]:
+    """Give plain, bubblewrap and both levels as things to do."""
+    with tempfile.TemporaryDirectory() as top, contextlib.ExitStack() as stack:
+        workspace = Path(top, "work")
+        script = Path(top, "skills/true/scripts/true.sh")
+        workspace.mkdir()
+        script.parent.mkdir(parents=True)
+        script.write_text("#!/bin/true\n")
+        script.parent.with_name("SKILL.md").write_text(
+            "---\nname: true\ndescription: d\n---\n".replace("true", '"true"')
+        )
+        things: dict[str, Callable[[], object]] = {"plain": plain}
+        if shutil.which("bwrap"):
+            command = [*BWRAP.split(), "--bind", str(workspace), str(workspace), "/bin/true"]
+            things["bwrap"] = lambda: subprocess.run(command, capture_output=True, check=True)
+        for level in (1, 2):
+            runner = stack.enter_context(
+                Runner(
+                    workspace=workspace,
+                    skills=[script.parents[2]],
+                    host=current_host(),
+                    backend=f"linux-{level}",
+                )
+            )
+            skill = runner.find(script.parents[1])
+            probe = runner.launcher.probe()
+            if level == 1 or probe.level2:
+                things[f"level {level}"] = lambda runner=runner, skill=skill: started(runner, skill)  # type: ignore[misc]
+        yield things
+
+
+def started(runner: Runner, skill: object) -> None:
+    """Run the script, and make sure that it ran."""
+    result = runner.run(skill)  # type: ignore[arg-type]
+    assert result.ok, result.error
+
+
+def rows(rounds: int) -> list[Row]:
+    """Compare a launch at each level."""
+    with runs() as things:
+        times = in_turn(things, rounds)
+    found = [
+        Row(
+            "level 1, /bin/true through the library", "subprocess.run", times["level 1"] / times["plain"], 2.5
+        )
+    ]
+    if "level 2" in times:
+        found.append(
+            Row(
+                "level 2, /bin/true through the library",
+                "subprocess.run",
+                times["level 2"] / times["plain"],
+                None,
+            )
+        )
+        if "bwrap" in times:
+            found.append(
+                Row(
+                    "level 2, /bin/true through the library",
+                    "bubblewrap",
+                    times["level 2"] / times["bwrap"],
+                    0.95,
+                )
+            )
+    return found
+
+
+def memory_rows(rounds: int) -> list[Row]:
+    """Compare a launch from a host process that holds 1 GB with one from a small one."""
+    with runs() as things:
+        name = "level 1"
+        small = in_turn({name: things[name]}, rounds)[name]
+        ballast = bytearray(b"x") * (1 << 30)
+        large = in_turn({name: things[name]}, rounds)[name]
+        del ballast
+    return [Row("level 1 with 1 GB in the host process", "level 1", large / small, 1.1)]

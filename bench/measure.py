@@ -1,0 +1,51 @@
+"""Measure things in turn and write ratios."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One ratio: `what` against `base`, at most `bound` (None: only reported)."""
+
+    what: str
+    base: str
+    ratio: float
+    bound: float | None
+    note: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the bound holds."""
+        return self.bound is None or self.ratio <= self.bound
+
+
+def in_turn(things: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Return the median seconds of each thing; all are done once in every round, so drift hits all alike."""
+    times: dict[str, list[float]] = {name: [] for name in things}
+    for name, do in things.items():
+        do()  # warm caches: the first of anything is not what is compared
+    for _ in range(rounds):
+        for name, do in things.items():
+            start = time.perf_counter()
+            do()
+            times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Write rows as a Markdown table."""
+    lines = ["| what | against | ratio | bound | |", "|---|---|---|---|---|"]
+    for row in rows:
+        bound = "" if row.bound is None else f"≤ {row.bound:g}"
+        verdict = "" if row.bound is None else ("met" if row.met else "**missed**")
+        note = f" ({row.note})" if row.note else ""
+        lines.append(f"| {row.what}{note} | {row.base} | {row.ratio:.2f} | {bound} | {verdict} |")
+    return "\n".join(lines)
