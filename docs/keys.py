@@ -77,9 +77,12 @@ HOSTS: Final = {"anyOf": [NULL, {"type": "boolean"}, {"type": "array", "items": 
 NAMES: Final = {"anyOf": [NULL, {"type": "array", "items": whole(VARIABLE)}]}
 # `.inf` is more than the largest double, so the bound keeps it out.
 SECONDS: Final = {"type": "number", "exclusiveMinimum": 0, "maximum": 1.7976931348623157e308}
-_NUMBER = r"\+?(?=[0-9.]*[1-9])(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+_NUMBER = (
+    r"(?:\+?(?=[0-9.]*[1-9])(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+    r"|0o0*[1-7][0-7]*|0x0*[1-9a-fA-F][0-9a-fA-F]*)"
+)
 _WHOLE = r"(?:\+?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)"
-_NO_ZERO = r"(?!\s*[+]?0*(?:\s|$|[A-Za-z]*B)|\s*0[ox]0+\s*$)"
+_NO_ZERO = r"(?!\s*\+?0+(?:\s|$|[A-Za-z]*B)|\s*0[ox]0+\s*$)"
 
 
 def size(name: str) -> dict[str, Any]:

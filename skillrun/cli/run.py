@@ -32,7 +32,8 @@ from skillrun.report.receipt import no_result, receipt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillrun.launch.ready import Ready, Runner
+    from skillrun.launch.ready import Ready
+    from skillrun.runner import Runner
     from skillrun.permissions.flags import Flags
     from skillrun.permissions.grant import Grant
     from skillrun.problem import Problem
@@ -71,7 +72,7 @@ class Run(Verb):
     context_settings=HELP,
     epilog="\b\nExamples:\n  skillrun run pdf-tools extract.py -- in.pdf --pages 1-3\n"
     "  skillrun run skills/deploy-checker --write out --timeout 20 -- --env staging\n"
-    "  skillrun run --json pdf-tools < in.pdf --stdin - | jq .termination\n\n"
+    "  skillrun run --json --stdin in.txt word-count | jq .termination\n\n"
     "Exit codes: the script's own; 124 timed out, 125 nothing was started, 126 it can't be executed, "
     "127 its interpreter was not found, 128+n killed by signal n.",
 )

@@ -25,7 +25,8 @@ from skillrun.report.showing import Chain, lines
 from skillrun.skills.digest import digest
 
 if TYPE_CHECKING:
-    from skillrun.launch.ready import Preview, Runner
+    from skillrun.launch.ready import Preview
+    from skillrun.runner import Runner
     from skillrun.permissions.flags import Flags
     from skillrun.report.listing import Row
 

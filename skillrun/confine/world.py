@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID = 0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000
-_NEWNET = 0x40000000
+_NEWCGROUP, _NEWNET = 0x02000000, 0x40000000
 _INNER_UID = 1000  # for a caller who is root: as 0 inside, tar and npm would try to change owners
 _BASES = ("/sys", "/mnt", "/media")  # covered by the new root while it is built: nothing granted lies there
 _DENIED = ".denied"
@@ -29,7 +29,7 @@ _PRIVATE = mounts.NOSUID | mounts.NODEV
 
 def flags(base: dict[str, Any]) -> int:
     """Return the clone flags of a world; with a network granted it stays in the host's."""
-    spaces = _NEWNS | _NEWUTS | _NEWIPC | _NEWUSER | _NEWPID
+    spaces = _NEWNS | _NEWUTS | _NEWIPC | _NEWUSER | _NEWPID | _NEWCGROUP
     return spaces if base["network"] else spaces | _NEWNET
 
 
@@ -78,7 +78,8 @@ class World:
         for path, tree in trees:
             self._place(path, tree, mounts.RDONLY | _PRIVATE)
         for path, tree in devices:
-            self._place(path, tree, mounts.NOSUID)
+            # A read-only mount lets a device be written and keeps its mode and owner, which root could change.
+            self._place(path, tree, mounts.NOSUID | mounts.NOEXEC | mounts.RDONLY)
         mounts.mount("devpts", "dev/pts", mounts.NOSUID | mounts.NOEXEC, "newinstance,ptmxmode=0666,mode=620")
         self.fresh_proc = self._mount_proc()
 
@@ -165,6 +166,8 @@ class World:
         names = path.strip("/").split("/")
         for depth, name in enumerate(names, 1):
             above, here = here, f"{here}/{name}"
+            if os.path.islink(here):
+                raise OSError(40, f"{path} leads through a link that was not there before")
             if os.path.lexists(here):
                 continue
             if os.stat(above).st_dev not in self._own:
@@ -202,10 +205,12 @@ class World:
         few harmless files of it only.
         """
         try:
-            mounts.mount("proc", "proc", _PRIVATE | mounts.NOEXEC)
+            # Read-only: for a caller who is root the settings below /proc/sys ask for no capability, only for
+            # the user id, which is root's own outside (proc_sys_permission in fs/proc/proc_sysctl.c).
+            mounts.mount("proc", "proc", _PRIVATE | mounts.NOEXEC | mounts.RDONLY)
         except OSError:
             tree = mounts.clone_tree("/proc")
-            mounts.change(tree, _PRIVATE | mounts.NOEXEC)
+            mounts.change(tree, _PRIVATE | mounts.NOEXEC | mounts.RDONLY)
             mounts.attach(tree, "proc")
             return False
         return True
@@ -215,7 +220,7 @@ class World:
         read, write = base["rights"]["read"], base["rights"]["write"]
         own = [["/tmp", write], ["/dev", write | base["rights"]["device"]]]  # noqa: S108 - the run's own
         if self.fresh_proc:
-            return [["/", read], ["/proc", read | base["rights"]["device"]], *own]
+            return [["/", read], *own]
         tops = [[f"/{name}", read] for name in os.listdir("/") if name != "proc"]
         return [*tops, *([f"/proc/{name}", read] for name in _PROC_FILES), *own]
 

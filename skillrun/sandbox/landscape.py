@@ -32,6 +32,7 @@ class Spot:
     device: int
     inode: int
     folder: bool
+    names: int = 1  # hard links of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def _spot(path: Path) -> Spot | None:
         return None
     if stat.S_ISLNK(found.st_mode):
         return None
-    return Spot(found.st_dev, found.st_ino, stat.S_ISDIR(found.st_mode))
+    return Spot(found.st_dev, found.st_ino, stat.S_ISDIR(found.st_mode), found.st_nlink)
 
 
 def _target(path: Path) -> str | None:

@@ -57,8 +57,8 @@ def test_each_answer_has_its_rule_and_exit_code(
 def test_a_cut_names_both_places(asking: Desk) -> None:
     """A denial by the ceiling shows the line that asked and the line that limits."""
     done = asking("explain", "demo", "--ceiling", "ceiling.yaml", "--write", "/srv/shared")
-    assert "skills/demo/SKILL.md:5:20" in done.stdout
-    assert "ceiling.yaml:3:14" in done.stdout
+    assert "skills/demo/SKILL.md:5:19" in done.stdout
+    assert "ceiling.yaml:3:3" in done.stdout
 
 
 def test_one_denial_outweighs_the_rest(asking: Desk) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import secrets
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -18,7 +18,6 @@ from attack import SUITE_IS_ROOT, Party, Scene, Victim, blocks_reading, libc, sc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 # Ways to signal the process args[0]. SIGIO, which the last ones send, ends a process by default.
 SIGNALS = {
@@ -150,7 +149,7 @@ def test_blocks_an_io_priority_for_everybody(
 CHANGES: dict[str, tuple[str, Callable[[Victim], object]]] = {
     "limits": (
         "import resource; resource.prlimit(int(args[0]), resource.RLIMIT_NOFILE, (17, 17))",
-        lambda victim: [line for line in open(f"/proc/{victim.pid}/limits") if line.startswith("Max open files")],
+        lambda victim: Path(f"/proc/{victim.pid}/limits").read_text(),
     ),
     "priority": (
         "os.setpriority(os.PRIO_PROCESS, int(args[0]), 9)",

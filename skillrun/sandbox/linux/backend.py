@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillrun.problem import Problem, error
+from skillrun.problem import Problem, error, warning
 from skillrun.sandbox.backend import LaunchPlan
 from skillrun.sandbox.linux import level1, level2, rights
 from skillrun.sandbox.linux.seccomp import ARCHITECTURES
 from skillrun.sandbox.wire import wire
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from skillrun.sandbox.backend import Probe
     from skillrun.sandbox.guarantee import Guarantees
     from skillrun.sandbox.landscape import Landscape
@@ -102,7 +104,7 @@ class Linux:
                 guarantees=granted,
                 base=level1.base(probe, network=policy.network),
                 wire=wire(policy, landscape, mode="group", rules=rules),
-                warnings=tuple(level1.warnings(policy, landscape)),
+                warnings=(*level1.warnings(policy, landscape), *second_names(policy, landscape)),
             )
         plan = wire(policy, landscape, mode="init", rules=(), extra_limits=level2.limits(policy, probe))
         return LaunchPlan(
@@ -110,6 +112,18 @@ class Linux:
             level=level2.LEVEL,
             guarantees=granted,
             base=level2.base(probe, network=policy.network, unix=policy.unix),
-            warnings=tuple(level2.warnings(policy, probe)),
+            warnings=(*level2.warnings(policy, probe), *second_names(policy, landscape)),
             wire={**plan, **level2.additions(policy, landscape, probe)},
         )
+
+
+def second_names(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
+    """Warn of kept files that have other names on disk: neither level can find those."""
+    for kept in policy.kept:
+        spot = landscape.spots.get(kept.path)
+        if spot is not None and not spot.folder and spot.names > 1:
+            yield warning(
+                "second-name",
+                f"`{kept.path}` is kept from the script and has {spot.names} names (hard links); another one may be granted",
+                help="find them with `find -samefile`",
+            )
