@@ -157,7 +157,9 @@ REQUEST: Final = {
         HOSTS,
         {"anyOf": [words(host_pattern()), one("(?:true|True|TRUE|false|False|FALSE)")]},
     ),
-    "timeout": Key("number of seconds above 0", "How long the script may take.", maybe(SECONDS), one(_NUMBER)),
+    "timeout": Key(
+        "number of seconds above 0", "How long the script may take.", maybe(SECONDS), one(_NUMBER)
+    ),
     "trust": Key(
         "`external` or `core`",
         "`core` asks to run unconfined. Only you can grant it, with a `trusted` line of your own skillrun.yaml.",
@@ -210,7 +212,9 @@ CEILING: Final = {
         {"type": "boolean"},
     ),
     "fs_read": Key("list of paths", "Roots below which reading can be granted.", PATHS),
-    "fs_write": Key("list of paths", "Roots below which writing can be granted. They are read roots as well.", PATHS),
+    "fs_write": Key(
+        "list of paths", "Roots below which writing can be granted. They are read roots as well.", PATHS
+    ),
     "deny": Key(
         "list of paths",
         "Neither readable nor writable, whatever is granted. A relative entry is a name under every granted root.",

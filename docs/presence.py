@@ -59,7 +59,9 @@ class _Scene:
         path.write_text(text)
         return path
 
-    def grant(self, front: str, base: str, *, project: str | None = None, machine: str | None = None) -> Grant:
+    def grant(
+        self, front: str, base: str, *, project: str | None = None, machine: str | None = None
+    ) -> Grant:
         """Decide about a skill; the files of one question are gone before the next."""
         work, skill = self.top / "home/work", self.top / "home/skills/demo"
         for folder in (work, skill, self.top / "scratch"):
@@ -69,10 +71,16 @@ class _Scene:
         machine_file = self.write("machine.yaml", machine) if machine is not None else None
         try:
             layers = load_layers(
-                ceiling=None, workspace=work, config_file=own, machine_file=machine_file, home=self.top / "home"
+                ceiling=None,
+                workspace=work,
+                config_file=own,
+                machine_file=machine_file,
+                home=self.top / "home",
             )
             tree = read_yaml(f"name: demo\n{front}", path=skill / "SKILL.md")
-            made = Skill("demo", "demo", "", skill, skill, self.top / "home/skills", skill / "SKILL.md", tree, (), ())
+            made = Skill(
+                "demo", "demo", "", skill, skill, self.top / "home/skills", skill / "SKILL.md", tree, (), ()
+            )
             place = Place(work, skill, self.top / "scratch", self.top / "home")
             return decide(made, layers, place, digest="sha256:" + "0" * 64)
         finally:
@@ -98,7 +106,13 @@ def _outcome(grant: Grant, key: str, top: Path) -> object:
     }[key]
 
 
-_NOTHING: Final[dict[str, object]] = {"fs_read": set(), "fs_write": set(), "network": False, "env": set(), "deny": set()}
+_NOTHING: Final[dict[str, object]] = {
+    "fs_read": set(),
+    "fs_write": set(),
+    "network": False,
+    "env": set(),
+    "deny": set(),
+}
 
 
 def ceiling_rows() -> list[list[str]]:
@@ -108,7 +122,10 @@ def ceiling_rows() -> list[list[str]]:
         default, full = scene.grant(_GREEDY, "sandbox: {}\n"), scene.grant(_GREEDY, _BASE)
         return [
             [f"`{key}`", f"absent, or `{_written(key, written)}`" if written == "x" else _label(key, written)]
-            + [_cell(scene, layer, key, written, {"as in `default`": default, "as above": full}) for layer in (*BASES, *NARROWING)]
+            + [
+                _cell(scene, layer, key, written, {"as in `default`": default, "as above": full})
+                for layer in (*BASES, *NARROWING)
+            ]
             for key in CEILING_KEYS
             for written in WRITTEN
         ]

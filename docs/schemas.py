@@ -94,14 +94,18 @@ def _metadata() -> dict[str, Any]:
     texts = {
         f"{SECTION}.{key}": {
             "description": words.plain(words.REQUEST[key].meaning),
-            "anyOf": [*([text] if (text := words.REQUEST[key].text) else []), _no_text(words.REQUEST[key].schema)],
+            "anyOf": [
+                *([text] if (text := words.REQUEST[key].text) else []),
+                _no_text(words.REQUEST[key].schema),
+            ],
         }
         for key in ALL_KEYS
     }
     bounds = {f"{SECTION}.limits.{name}": words.size_word(name) for name in LIMIT_NAMES}
     twice = {f"{SECTION}.{key}": {"properties": {SECTION: {"properties": {key: False}}}} for key in ALL_KEYS}
     bound_twice = {
-        name: {"properties": {f"{SECTION}.limits": False, SECTION: {"properties": {"limits": False}}}} for name in bounds
+        name: {"properties": {f"{SECTION}.limits": False, SECTION: {"properties": {"limits": False}}}}
+        for name in bounds
     }
     return {
         "properties": {SECTION: {"$ref": "#/definitions/section"}, **texts, **bounds},

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,21 +11,35 @@ import keys
 import presence
 
 from skillrun.cli.run import EXIT_OF_RULE
-from skillrun.errors import ConfigError, SkillError
+from skillrun.errors import ConfigError, SkillError, UsageError
 from skillrun.permissions.capabilities import Capabilities, Limits
 from skillrun.permissions.ceiling import CEILING_KEYS
-from skillrun.permissions.config import LAYER_KEYS, TOP_KEYS, Role, config_from_node, preset_names, read_preset
+from skillrun.permissions.config import (
+    LAYER_KEYS,
+    TOP_KEYS,
+    Role,
+    config_from_node,
+    preset_names,
+    read_preset,
+)
 from skillrun.permissions.describe import describe_ceiling
 from skillrun.permissions.endpoint import Endpoint
 from skillrun.permissions.environment import always_passed
-from skillrun.permissions.grant import Grant
+from skillrun.permissions.grant import Grant, Requirement
 from skillrun.permissions.place import Place
 from skillrun.permissions.reading import LIMIT_NAMES, Reader
 from skillrun.permissions.request import ALL_KEYS, read_request
 from skillrun.permissions.request import TOP_KEYS as REQUEST_TOP_KEYS
 from skillrun.permissions.spelled import Relative, path_fault
+from skillrun.permissions.workspace import check_workspace
+from skillrun.report.words import size
 from skillrun.resources import folder, table
 from skillrun.sandbox.environment import environment
+from skillrun.sandbox.backend import Probe
+from skillrun.sandbox.linux.backend import Linux
+from skillrun.sandbox.passthrough import Passthrough
+from skillrun.sandbox.policy import Policy
+from skillrun.skills.digest import FileIdentity
 from skillrun.skills.front_matter import read_front_matter
 from skillrun.skills.model import Skill
 from skillrun.skills.strict_yaml import read_yaml
@@ -33,8 +48,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from skillrun.problem import Problem
+    from skillrun.sandbox.backend import Backend
+    from skillrun.sandbox.guarantee import State
 
-_HERE: Final = Path("/skill/SKILL.md")
+_HERE: Final = Path("SKILL.md")
 
 
 def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -114,7 +131,7 @@ def string_form() -> str:
 
 def _request(text: str) -> Any:
     front = read_yaml(text, path=_HERE)
-    return read_request(Skill("demo", "demo", "", _HERE.parent, _HERE.parent, None, _HERE, front, (), ()))
+    return read_request(Skill("demo", "demo", "", Path("/demo"), Path("/demo"), None, _HERE, front, (), ()))
 
 
 def path_rules() -> str:
@@ -126,15 +143,32 @@ def path_rules() -> str:
     rows = []
     for text in samples:
         fault = path_fault(text)
-        rows.append((code(text) if text else "(empty)", "ok" if fault is None else f"error: {fault[0]}; {fault[1]}"))
+        rows.append(
+            (code(text) if text else "(empty)", "ok" if fault is None else f"error: {fault[0]}; {fault[1]}")
+        )
     return grid(("path", ""), rows)
 
 
 def host_rules() -> str:
     """Show what is a host rule, in its normal form, and what is an error."""
     samples = (
-        *("api.example.com", "API.example.com.", "api.example.com:8443", "localhost:8000-8010", "*.example.org"),
-        *("127.0.0.1:5432", "[::1]:8080", "*", "*.org", "*.github.io", "https://example.com", "127.1", "bücher.de"),
+        *(
+            "api.example.com",
+            "API.example.com.",
+            "api.example.com:8443",
+            "localhost:8000-8010",
+            "*.example.org",
+        ),
+        *(
+            "127.0.0.1:5432",
+            "[::1]:8080",
+            "*",
+            "*.org",
+            "*.github.io",
+            "https://example.com",
+            "127.1",
+            "bücher.de",
+        ),
     )
     rows = []
     for text in samples:
@@ -165,7 +199,9 @@ def front_matter_errors() -> str:
         ("more than 1 MiB", b"---\n" + b"#" * (1 << 20) + b"\n---\n"),
         ("very deep", b"---\na: " + b"[" * 70 + b"]" * 70 + b"\n---\n"),
     )
-    return grid(("what", "rule", "message"), ((what, code(p.rule), p.message) for what, p in _refused(samples)))
+    return grid(
+        ("what", "rule", "message"), ((what, code(p.rule), p.message) for what, p in _refused(samples))
+    )
 
 
 def _refused(samples: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Problem]]:
@@ -197,7 +233,13 @@ def request_errors() -> str:
     rows = []
     for text in samples:
         problem = _request(text).problems[0]
-        rows.append((code(text), f"{problem.severity.value} {code(problem.rule)}", f"{problem.message}; {problem.help}"))
+        rows.append(
+            (
+                code(text),
+                f"{problem.severity.value} {code(problem.rule)}",
+                f"{problem.message}; {problem.help}",
+            )
+        )
     return grid(("written", "", "message"), rows)
 
 
@@ -209,7 +251,9 @@ def config_keys() -> str:
     for key in TOP_KEYS:
         who = ["yes" if _may(key, role) else "error" for role in roles]
         rows.append((code(key), known[key].type, known[key].meaning, *who))
-    return grid(("key", "type", "meaning", "your own file", "`--ceiling` file", "machine file", "project file"), rows)
+    return grid(
+        ("key", "type", "meaning", "your own file", "`--ceiling` file", "machine file", "project file"), rows
+    )
 
 
 def _may(key: str, role: Role) -> bool:
@@ -227,13 +271,20 @@ def ceiling_keys() -> str:
     assert default is not None  # noqa: S101 - shipped with a sandbox
     values: dict[str, list[str]] = {}
     for line in describe_ceiling("", default):
-        values.setdefault(line.key.partition(".")[0], []).append(
-            f"{line.key.partition('.')[2]} {line.value}".strip()
-        )
+        key, _, limit = line.key.partition(".")
+        values.setdefault(key, []).append(f"{limit} {_shown(limit, line.value)}".strip())
     rows = [
-        (code(key), keys.CEILING[key].type, keys.CEILING[key].meaning, ", ".join(values[key])) for key in CEILING_KEYS
+        (code(key), keys.CEILING[key].type, keys.CEILING[key].meaning, ", ".join(values[key]))
+        for key in CEILING_KEYS
     ]
     return grid(("key", "type", "meaning", "in `default`"), rows)
+
+
+def _shown(limit: str, value: object) -> str:
+    """Write a value of a ceiling as a person would."""
+    if limit and limit != "processes":
+        return size(float(str(value)))
+    return "nothing" if value is None else code(str(value).lower())
 
 
 def ceiling_presence() -> str:
@@ -263,7 +314,9 @@ def ceiling_errors() -> str:
         try:
             config_from_node(read_yaml(text, path=_HERE), Role.OPERATOR, Relative.FORBIDDEN)
         except ConfigError as wrong:
-            rows.append((code(text), code(wrong.problem.rule), f"{wrong.problem.message}; {wrong.problem.help}"))
+            rows.append(
+                (code(text), code(wrong.problem.rule), f"{wrong.problem.message}; {wrong.problem.help}")
+            )
         else:
             raise SystemExit(f"error: docs/tables.py: `{text}` is read after all")
     return grid(("in your own file", "rule", "message"), rows)
@@ -285,7 +338,9 @@ def _preset(name: str) -> str:
             continue
         key, _, value = text.partition(": ")
         if value:
-            rows.append((code(f"{above}{key}" if line.startswith("    ") else key), code(value), " ".join(why)))
+            rows.append(
+                (code(f"{above}{key}" if line.startswith("    ") else key), code(value), " ".join(why))
+            )
         else:
             above = f"{key.removesuffix(':')}."
         why = []
@@ -306,7 +361,9 @@ def env_always() -> str:
     caller |= dict.fromkeys(sorted(always_passed() - {"LANG"}), "(yours, if you have it)")
     place = Place(Path("(workspace)"), Path("(skill folder)"), Path("(scratch)"), None, caller)
     grant = Grant(Capabilities(frozenset(), frozenset(), limits=Limits()))
-    given = dict(environment(grant, place, None)) | {"LANG": caller["LANG"]}
+    given = dict(environment(grant, place, None, programs=Path("(a folder with `python` and `python3`)"))) | {
+        "LANG": caller["LANG"]
+    }
     given["PATH"] = "(the interpreter's folder):" + given["PATH"]
     return grid(("variable", "value"), ((code(name), code(value)) for name, value in given.items()))
 
@@ -319,7 +376,9 @@ def secrets() -> str:
 
 def protected() -> str:
     """List the names that a script may read and never change."""
-    return grid(("name", "because"), ((code(line["name"]), line["why"]) for line in table("protected")["names"]))
+    return grid(
+        ("name", "because"), ((code(line["name"]), line["why"]) for line in table("protected")["names"])
+    )
 
 
 def quarantined() -> str:
@@ -358,9 +417,12 @@ def interpreters() -> str:
     """List what runs a script without an interpreter line, and the kinds that `interpreters` takes."""
     runtime = table("runtime/interpreters")
     rows = [(code(end), code(" ".join(e["run"])), e["reason"]) for end, e in runtime["extensions"].items()]
-    kinds = [(code(kind), code(family["names"]), family["reason"]) for kind, family in runtime["families"].items()]
-    return f"{grid(('ending', 'run by', 'because'), rows)}\n\nThe kinds, which `interpreters` of a skillrun.yaml takes:\n\n" + grid(
-        ("kind", "names of programs", ""), kinds
+    kinds = [
+        (code(kind), code(family["names"]), family["reason"]) for kind, family in runtime["families"].items()
+    ]
+    return (
+        f"{grid(('ending', 'run by', 'because'), rows)}\n\nThe kinds, which `interpreters` of a skillrun.yaml takes:\n\n"
+        + grid(("kind", "names of programs", ""), kinds)
     )
 
 
@@ -393,21 +455,105 @@ def _condition(condition: dict[str, Any]) -> str:
     return f"{name} {word} " + " or ".join(f"`{value:#x}`" for value in values)
 
 
-def level1_lies() -> str:
-    """List the calls that level 1 answers without doing them, or refuses where level 2 does not."""
-    rows = [
-        (listed(rule["calls"]), "reports success, does nothing" if rule["answer"] == "ok" else f"fails with `{rule['answer']}`", rule["why"])
-        for rule in table("linux/seccomp")
-        if rule.get("levels") == [1]
-    ]
-    return grid(("calls", "at level 1", "because"), rows)
+def level1_calls() -> str:
+    """List the calls that level 1 answers differently from level 2."""
+    rows = []
+    for rule in table("linux/seccomp"):
+        if rule.get("levels") == [1]:
+            lie = rule["answer"] == "ok"
+            answer = "reports success and does nothing" if lie else f"fails with {code(rule['answer'])}"
+            rows.append(
+                (listed(rule["calls"]), answer, _when(rule | {"levels": ()}) or "always", rule["why"])
+            )
+    return grid(("calls", "at level 1", "when", "because"), rows)
+
+
+def guarantees() -> str:
+    """Say how far each guarantee holds for each way of running, by asking the backends."""
+    ways: dict[str, tuple[Backend, Probe]] = {
+        "`linux` level 2": (Linux(2), Probe("linux", "x86_64", landlock=7, seccomp=True, level2=True)),
+        "`linux` level 1, Landlock ABI 6 or newer": (
+            Linux(1),
+            Probe("linux", "x86_64", landlock=6, seccomp=True),
+        ),
+        "`linux` level 1, Landlock ABI 3 to 5": (
+            Linux(1),
+            Probe("linux", "x86_64", landlock=5, seccomp=True),
+        ),
+        "`passthrough`": (Passthrough(), Probe("linux", "x86_64")),
+    }
+    answers = []
+    for backend, probe in ways.values():
+        without, given = (
+            dict(backend.guarantees(_policy(network=net), probe).items()) for net in (False, True)
+        )
+        answers.append({name: _state(state, given[name]) for name, state in without.items()})
+    return grid(
+        ("guarantee", *ways), ((code(name), *(answer[name] for answer in answers)) for name in answers[0])
+    )
+
+
+def _state(without: State, given: State) -> str:
+    return (
+        without.value if without is given else f"{without.value}; {given.value} where a network was granted"
+    )
+
+
+def _policy(*, network: bool) -> Policy:
+    """Make a policy that grants nothing, or the network alone."""
+    nothing = Path("/nowhere")
+    fields: dict[str, Any] = dict.fromkeys(("skill", "workspace", "scratch", "cwd", "script"), nothing)
+    return Policy(
+        **fields,
+        argv=(),
+        environ=(),
+        script_identity=FileIdentity(0, 0, 0, 0, ""),
+        interpreter=None,
+        rules=(),
+        kept=(),
+        links=(),
+        network=network,
+        unix=True,
+        timeout=1,
+        limits=Limits(),
+        require=Requirement.NONE,
+        unconfined=None,
+    )
+
+
+def workspaces() -> str:
+    """Show which folders can't be a workspace, by asking."""
+    with tempfile.TemporaryDirectory() as made:
+        home = Path(made).resolve() / "home"
+        (home / "project").mkdir(parents=True)
+        own = {
+            "your home folder": home,
+            "a folder above it": home.parent,
+            "a folder in it": home / "project",
+            "a folder that is not there": home / "missing",
+        }
+        rows = [(name, _workspace(path, home)) for name, path in own.items()]
+        rows += [(code(path), _workspace(Path(path), None)) for path in ("/", "/tmp", "/usr", "/etc")]  # noqa: S108 - paths to ask about
+        return grid(("folder", ""), rows)
+
+
+def _workspace(path: Path, home: Path | None) -> str:
+    try:
+        check_workspace(path, home=home)
+    except UsageError as wrong:
+        _, refused, reason = wrong.problem.message.partition(": it is ")
+        return f"refused, {code(wrong.problem.rule)}" + (f": it is {reason}" if refused else "")
+    return "ok"
 
 
 def exit_codes() -> str:
     """List the exit codes of `skillrun run` that are not the script's own."""
     rows = [
         ("124", "the script was stopped at its deadline"),
-        ("125", "nothing was started: refused, a mistake in the call or in a file, or the sandbox could not be set up"),
+        (
+            "125",
+            "nothing was started: refused, a mistake in the call or in a file, or the sandbox could not be set up",
+        ),
     ]
     reasons: dict[int, list[str]] = {}
     for rule, number in EXIT_OF_RULE.items():
@@ -424,9 +570,17 @@ def exit_codes() -> str:
 PARTS: Final[dict[str, Callable[[], str]]] = {
     function.__name__.replace("_", "-"): function
     for function in (
-        *(request_keys, request_presence, limit_keys, string_form, path_rules, host_rules, front_matter_errors),
+        *(
+            request_keys,
+            request_presence,
+            limit_keys,
+            string_form,
+            path_rules,
+            host_rules,
+            front_matter_errors,
+        ),
         *(request_errors, config_keys, ceiling_keys, ceiling_presence, ceiling_errors, presets, env_refused),
         *(env_always, secrets, protected, quarantined, git_commands, suffixes, system_paths, devices),
-        *(interpreters, filter_rules, level1_lies, exit_codes),
+        *(interpreters, filter_rules, level1_calls, guarantees, workspaces, exit_codes),
     )
 }

@@ -7,7 +7,7 @@ import functools
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skillrun import resources
 from skillrun.errors import SkillError
@@ -33,6 +33,7 @@ from skillrun.permissions.grant import Grant, Requirement
 from skillrun.permissions.layers import Layers, load_layers
 from skillrun.permissions.place import Place
 from skillrun.permissions.project import repository_root
+from skillrun.permissions.voices import Voice, listen
 from skillrun.permissions.workspace import check_workspace
 from skillrun.problem import Problem, error
 from skillrun.roots import PROJECT_ROOTS, look_through, skill_roots
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
     from skillrun.sandbox.backend import LaunchPlan
     from skillrun.skills.catalog import Catalog
     from skillrun.skills.model import Interpreter, Skill
+
+
+_MOST_VOICES: Final = 1_000  # versions of skills remembered by one runner; a bound on memory
 
 
 class Runner:
@@ -98,6 +102,8 @@ class Runner:
         self._ceiling_file = ceiling if isinstance(ceiling, Path) else None
         self.launcher = Launcher(temporary=self.host.temporary)
         self._furnished: Path | None = None
+        self._interpreters: dict[Command, tuple[tuple[int, ...], Interpreter]] = {}
+        self._voices: dict[tuple[Path, Path | None, str], Voice] = {}
 
     def __enter__(self) -> Runner:  # noqa: PYI034 - Self came with Python 3.11
         return self
@@ -191,7 +197,13 @@ class Runner:
         place = self.place(found, scratch)
         typed_arguments = arguments if typed else ()
         grant = decide(
-            found, self.layers, place, digest=version, flags=flags or Flags(), arguments=typed_arguments
+            found,
+            self.layers,
+            place,
+            digest=version,
+            flags=flags or Flags(),
+            arguments=typed_arguments,
+            voice=self._voice(found, version),
         )
         specials = find_specials({*grant.capabilities.fs_read, found.path})
         policy = complete(grant, place, subject, guarded=self.guarded(found), specials=specials)
@@ -235,14 +247,31 @@ class Runner:
         )
 
     def _interpreter(self, command: Command | None) -> Interpreter | None:
-        """Find an interpreter: the operator's for its family, else the one the script names."""
+        """Find an interpreter: the operator's for its family, else the one the script names.
+
+        A find is kept for the next run as long as the same file lies at the end of the same path.
+        """
         if command is None or command.starter is Starter.NATIVE:
             return None
         own = dict(self.layers.interpreters).get(family_of(command.program))
         if own is not None:
             command = Command(command.starter, str(own), command.args)
+        known = self._interpreters.get(command)
+        if known is not None and known[0] == _signature(known[1].path):
+            return known[1]
         search = self.host.environ.get("PATH", "")
-        return find_interpreter(command, search=search, home=self.host.home, refuse=(self.workspace,))
+        found = find_interpreter(command, search=search, home=self.host.home, refuse=(self.workspace,))
+        self._interpreters[command] = (_signature(found.path), found)
+        return found
+
+    def _voice(self, skill: Skill, version: str) -> Voice:
+        """Listen to a skill and to the operator about it; once for each version of a skill."""
+        key = (skill.path, skill.root, version)
+        if key not in self._voices:
+            if len(self._voices) >= _MOST_VOICES:
+                self._voices.clear()
+            self._voices[key] = listen(skill, self.layers, version)
+        return self._voices[key]
 
     def place(self, skill: Skill, scratch: Path) -> Place:
         """Describe where a run of a skill happens."""
@@ -298,8 +327,7 @@ class Runner:
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[Path]:
         """Give a scratch folder and remove it, whatever the script made of it."""
-        self.launcher.start()
-        root = self.launcher.scratch_root
+        root = self.launcher.folder()
         if self._furnished != root:  # a new launcher has a new folder
             make_programs(root, self._python)
             (root / RUNS).mkdir(0o700, exist_ok=True)
@@ -327,6 +355,15 @@ class Runner:
                 help="grant `network: true` or none",
             )
         return too_large(policy.argv, policy.environ)
+
+
+def _signature(path: Path) -> tuple[int, ...]:
+    """Return what changes when another file lies at the end of a path; empty when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
 @contextlib.contextmanager

@@ -38,6 +38,7 @@ PARTIES = ("root", "user") if SUITE_IS_ROOT else ("user",)
 # Both levels of the Linux backend are attacked; tests about one of them say so with the mark `level`.
 LEVELS = (1, 2)
 REQUIRED = frozenset(filter(None, os.environ.get("SKILLRUN_REQUIRE_BACKENDS", "").split(",")))
+FRONT = 'fs_read: ["."]\nfs_write: ["."]'  # an attack asks for all of its workspace unless it says otherwise
 ATTEMPT = "ATTEMPT"  # printed by every attack before its first act: a script that never ran proves nothing
 
 _PRELUDE = '''
@@ -129,12 +130,21 @@ class Party:
 
         The one of the tests often lies in root's home folder, where nobody else can go.
         """
-        known = [sys.executable, f"{sys.base_prefix}/bin/python3", "/usr/bin/python3", "/usr/local/bin/python3"]
+        known = [
+            sys.executable,
+            f"{sys.base_prefix}/bin/python3",
+            "/usr/bin/python3",
+            "/usr/local/bin/python3",
+        ]
         for candidate in known:
             probe = "import ctypes, json, sys; sys.exit(sys.version_info < (3, 10))"
             with contextlib.suppress(OSError):
                 done = subprocess.run(
-                    [candidate, "-I", "-c", probe], **self.identity(), cwd="/", capture_output=True, check=False
+                    [candidate, "-I", "-c", probe],
+                    **self.identity(),
+                    cwd="/",
+                    capture_output=True,
+                    check=False,
                 )
                 if done.returncode == 0:
                     return candidate
@@ -148,17 +158,24 @@ class Party:
             **self.identity(),
             cwd="/",
             # A variable that no script may ever see: the library must not read the process's environment.
-            env={"PYTHONPATH": str(self.outfit), "PATH": "/usr/bin:/bin", "SECRET_OF_THE_WORKER": "worker-env"},
+            env={
+                "PYTHONPATH": str(self.outfit),
+                "PATH": "/usr/bin:/bin",
+                "SECRET_OF_THE_WORKER": "worker-env",
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             **more,
         )
 
-    def ask(self, request: Mapping[str, Any], *, worker: subprocess.Popen[str] | None = None) -> dict[str, Any]:
+    def ask(
+        self, request: Mapping[str, Any], *, worker: subprocess.Popen[str] | None = None
+    ) -> dict[str, Any]:
         """Send a request to a worker and return its answer; the party's own unless another is given."""
         if worker is None:
             if not self._workers or self._workers[0].poll() is not None:
+                self.close()  # an attack may have killed it, in a control even rightly
                 self._workers = [self.start()]
             worker = self._workers[0]
         assert worker.stdin is not None
@@ -294,7 +311,7 @@ class Scene:
         self,
         body: str,
         *,
-        front: str = 'fs_read: ["."]\nfs_write: ["."]',
+        front: str = FRONT,
         skill: Path | None = None,
         prelude: bool = True,
     ) -> Path:
@@ -436,9 +453,9 @@ class State:
             return None
         text = path.read_bytes() if stat.S_ISREG(found.st_mode) else b""
         if stat.S_ISDIR(found.st_mode):
-            text = "\0".join(sorted(os.listdir(path))).encode()
+            text = "\0".join(sorted(entry.name for entry in path.iterdir())).encode()
         if stat.S_ISLNK(found.st_mode):
-            text = os.readlink(path).encode()
+            text = str(path.readlink()).encode()
         facts = (found.st_ino, found.st_mode, found.st_uid, found.st_gid, found.st_nlink, found.st_mtime_ns)
         names = os.listxattr(path, follow_symlinks=False)
         attributes = tuple((n, os.getxattr(path, n, follow_symlinks=False)) for n in sorted(names))
@@ -464,7 +481,7 @@ def flags_of(path: Path) -> int:
 
 def blocks_reading(scene: Scene, body: str, token: str, *arguments: object, **options: Any) -> Run:
     """Run an attack that wants to print a token: the control prints it, the confined run does not."""
-    scene.script(body, **({"front": options.pop("front")} if "front" in options else {}))
+    scene.script(body, front=options.pop("front", FRONT))
     run = scene.confined(*arguments, **options)
     assert run.attempted, run
     # A traceback quotes the script, so a word of the attack's own counts only where it was printed.
@@ -477,7 +494,7 @@ def blocks_reading(scene: Scene, body: str, token: str, *arguments: object, **op
 
 def blocks_change(scene: Scene, body: str, target: Path, *arguments: object, **options: Any) -> Run:
     """Run an attack that wants to change something outside: the control changes it, the confined run does not."""
-    scene.script(body, **({"front": options.pop("front")} if "front" in options else {}))
+    scene.script(body, front=options.pop("front", FRONT))
     before = State.of(target)
     run = scene.confined(*(arguments or (target,)), **options)
     assert run.attempted, run

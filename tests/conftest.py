@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark that says which level of the Linux backend a test is about."""
-    config.addinivalue_line("markers", "level(*numbers): the levels of the backend `linux` that a test is about")
+    config.addinivalue_line(
+        "markers", "level(*numbers): the levels of the backend `linux` that a test is about"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -44,6 +44,7 @@ class Interrupts:
         self._held = False
         self._pending: int | None = None
         self._stopping = False
+        self._taken: list[signal.Signals] = []
 
     @property
     def stopping(self) -> bool:
@@ -55,10 +56,17 @@ class Interrupts:
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._arrived)
+                self._taken.append(number)
 
     def retire(self) -> None:
-        """Let later signals change nothing: all that is left is to exit."""
+        """Ignore later signals: all that is left is to exit.
+
+        By the kernel, since Python takes its own handlers away before it is gone, and a second Ctrl-C would
+        then change the exit code.
+        """
         self._stopping = True
+        for number in self._taken:
+            signal.signal(number, signal.SIG_IGN)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

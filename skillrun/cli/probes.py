@@ -57,6 +57,11 @@ class Ground:
     workspace: Path
     outside: Path
 
+    @property
+    def own(self) -> Path:
+        """A file of the skill that nothing depends on."""
+        return self.skill / "notes.txt"
+
 
 @dataclass(frozen=True, slots=True)
 class Tried:
@@ -132,8 +137,7 @@ def _write(runner: Runner, ground: Ground) -> Trial:
 
 
 def _own_skill(runner: Runner, ground: Ground) -> Trial:
-    manifest = ground.skill / "SKILL.md"
-    return _blocked("own-skill", _run(runner, ground, "write.sh", str(manifest)), "the skill's own SKILL.md")
+    return _blocked("own-skill", _run(runner, ground, "write.sh", str(ground.own)), "the skill's own folder")
 
 
 def _network(runner: Runner, ground: Ground) -> Trial:
@@ -209,7 +213,9 @@ def _ground(temporary: Path) -> Iterator[Ground]:
         for name, text in _SCRIPTS.items():
             first = f"#!{_python()}\n" if name.endswith(".py") else ""
             (skill / "scripts" / name).write_text(first + text, encoding="utf-8")
-        yield Ground(skill, workspace, outside)
+        ground = Ground(skill, workspace, outside)
+        ground.own.write_text("mine\n", encoding="utf-8")
+        yield ground
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillrun.launch.ready import Ready
-    from skillrun.runner import Runner
     from skillrun.permissions.flags import Flags
     from skillrun.permissions.grant import Grant
     from skillrun.problem import Problem
+    from skillrun.runner import Runner
     from skillrun.sandbox.backend import LaunchPlan
 
 TIMED_OUT, NOT_STARTED, CANNOT_EXECUTE, NO_INTERPRETER = 124, 125, 126, 127

@@ -26,9 +26,9 @@ from skillrun.skills.digest import digest
 
 if TYPE_CHECKING:
     from skillrun.launch.ready import Preview
-    from skillrun.runner import Runner
     from skillrun.permissions.flags import Flags
     from skillrun.report.listing import Row
+    from skillrun.runner import Runner
 
 
 class Show(Verb):

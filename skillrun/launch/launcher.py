@@ -57,9 +57,8 @@ class Launcher:
 
     def start(self) -> Probe:
         """Start the launcher if there is none, and return what it says of this host, level 2 not tried."""
+        self._ensure()
         with self._lock:
-            if self._socket is None or self._owner != os.getpid():
-                self._start()
             return Probe(
                 platform=sys.platform,
                 machine=self._hello["machine"],
@@ -70,10 +69,23 @@ class Launcher:
                 root=os.geteuid() == 0,
             )
 
+    def _ensure(self) -> None:
+        """Have a launcher of this process."""
+        if self._socket is None or self._owner != os.getpid():
+            with self._lock:
+                if self._socket is None or self._owner != os.getpid():
+                    self._start()
+
+    def folder(self) -> Path:
+        """Return the folder for scratch folders of a launcher that is started."""
+        self._ensure()
+        return self.scratch_root
+
     def probe(self) -> Probe:
         """Return what this host can do, level 2 tried out whole with a throwaway child, once a launcher."""
-        found = self.start()
+        self._ensure()
         if self._probe is None:
+            found = self.start()
             from skillrun.launch.probing import try_level2  # noqa: PLC0415 - it drives a run through this launcher
 
             self._probe = try_level2(self, found)
@@ -151,7 +163,7 @@ class Launcher:
         for attempt in range(2):
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
-                self.start()
+                self._ensure()
                 terms = {"announce": announce, **{name: launch.wire[name] for name in _TERMS}}
                 if launch.base is not None:
                     terms["base"] = self._teach(launch.base)

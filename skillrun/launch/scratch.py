@@ -39,10 +39,10 @@ def make_programs(root: Path, python: Path | None) -> Path:
 def make_scratch(root: Path) -> Path:
     """Make a scratch folder, mode 0700, for one run."""
     # 16 hexadecimal digits, in a folder that only we can write: no guess and no clash.
-    path = root / os.urandom(8).hex()
+    path = f"{root}/{os.urandom(8).hex()}"
     os.mkdir(path, 0o700)  # noqa: PTH102 - the hot path of every run
-    os.mkdir(path / OUTPUT, 0o700)  # noqa: PTH102 - see above
-    return path
+    os.mkdir(f"{path}/{OUTPUT}", 0o700)  # noqa: PTH102 - see above
+    return Path(path)
 
 
 def remove_scratch(path: Path) -> bool:

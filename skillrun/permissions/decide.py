@@ -105,14 +105,16 @@ def decide(
     digest: str,
     flags: Flags = _NO_FLAGS,
     arguments: Sequence[str] = (),
+    voice: Voice | None = None,
 ) -> Grant:
     """Return what one run of a skill may touch, with every cut explained.
 
     `digest` is the skill's, as `sha256:…`. `arguments` are what a person typed: those that name an
-    existing path inside the read roots are granted for reading. SkillError when the skill or its request
+    existing path inside the read roots are granted for reading. `voice` is `listen` for the same skill, digest and
+    layers, from a caller who decides often. SkillError when the skill or its request
     has an error: nothing is granted then and nothing runs. ConfigError when a layer cannot be placed.
     """
-    voice = listen(skill, layers, digest)
+    voice = voice or listen(skill, layers, digest)
     scene = _Scene.set(voice, layers, place)
     cut, wanted = _cut(voice, scene, flags.asked())
     _typed(cut, arguments, scene)

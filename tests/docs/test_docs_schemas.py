@@ -79,22 +79,184 @@ def file_is_read(text: str, folder: Path, *, own: bool = False) -> bool:
 
 # Every kind of YAML value, and what somebody writes for a path, a host, a name, a number, a size, a word.
 VALUES = [
-    *("null", "true", "false", "5", "0", "-1", "0.5", "0.0", "1.5e3", ".inf", "1e300", "''", "' '", "[]", "{}", "[[]]"),
-    *("[{}]", "[null]", "[5]", "[true]", "{a: b}", "word", "'null'", "'~'", "'true'", "'FALSE'", "'yes'", "'5'", "' 5 '"),
-    *("'0'", "'-5'", "'+5'", "'0x10'", "'0x0'", "'1e3'", "'0.0'", "'.5'", "'1m'", "./data", "'./a ./b'", "a,b", "'./a, ./b'"),
-    *("[./data]", "['a,b']", "['a b']", "['']", "['~']", "['~/x']", "['~root/x']", "['$HOME/x']", "['${workspace}']"),
-    *("['${workspace}/x']", "['${workspace}x']", "['a/${skill}']", "['${home}/x']", "['*.txt']", "['a?b']", "['{a,b}']"),
-    *("['[x]']", '["a\\tb"]', '["a\\0b"]', "[/]", "['..']", "['../x']", "['a/../b']", "['a..b']", "'../x'", "'~/x'", "'$X'"),
-    *("[a.com]", "['a.com:443']", "['a.com:0']", "['a.com:65536']", "['a.com:80-90']", "['a.com:']", "['a.com:x']"),
-    *("['https://a.com']", "['a.com/x']", "['*']", "['*.com']", "['*.a.com']", "['*.github.io']", "['*.x.github.io:443']"),
-    *("['a..com']", "['-a.com']", "['a.com.']", "['127.0.0.1']", "['127.1']", "['0x7f.1']", "['1.2.3.256']", "['[::1]']"),
-    *("['[::1]:443']", "['::1']", "['[::1']", "['bücher.de']", "[localhost]", "['A.COM:00443']", "['a_b.com']", "['a.com:99999']"),
-    *("'a.com b.com:80'", "'a.com,b.com'", "[TZ]", "['A-B']", "['1A']", "['A B']", "TZ", "'TZ LANG'", "external", "core"),
-    *("[external]", "'core '", "workspace", "skill", "scratch", "' skill '", "full", "confined", "none", "Confined"),
-    *("{memory: 1GiB}", "{memory: 1}", "{memory: 0}", "{memory: 0B}", "{memory: 1 GiB}", "{memory: 1gb}", "{memory: 1.5}"),
-    *("{memory: null}", "{memory: 1GiB, ram: 1}", "{processes: 5}", "{processes: 5B}", "{processes: '5'}", "{processes: 0}"),
-    *("{output: 0}", "{output: 0B}", "{file_size: '0'}", "{output: -1}", "{memory: 4611686018427387903}", "1GiB", "'64'", "'0B'"),
-    *("{memory: 4611686018427387904}", "{'x.py': {}}", "{'x.py': null}", "{'x.py': 5}", "{'x.py': {timeout: 5}}", f"'{DIGEST}'"),
+    *(
+        "null",
+        "true",
+        "false",
+        "5",
+        "0",
+        "-1",
+        "0.5",
+        "0.0",
+        "1.5e3",
+        ".inf",
+        "1e300",
+        "''",
+        "' '",
+        "[]",
+        "{}",
+        "[[]]",
+    ),
+    *(
+        "[{}]",
+        "[null]",
+        "[5]",
+        "[true]",
+        "{a: b}",
+        "word",
+        "'null'",
+        "'~'",
+        "'true'",
+        "'FALSE'",
+        "'yes'",
+        "'5'",
+        "' 5 '",
+    ),
+    *(
+        "'0'",
+        "'-5'",
+        "'+5'",
+        "'0x10'",
+        "'0x0'",
+        "'1e3'",
+        "'0.0'",
+        "'.5'",
+        "'1m'",
+        "./data",
+        "'./a ./b'",
+        "a,b",
+        "'./a, ./b'",
+    ),
+    *(
+        "[./data]",
+        "['a,b']",
+        "['a b']",
+        "['']",
+        "['~']",
+        "['~/x']",
+        "['~root/x']",
+        "['$HOME/x']",
+        "['${workspace}']",
+    ),
+    *(
+        "['${workspace}/x']",
+        "['${workspace}x']",
+        "['a/${skill}']",
+        "['${home}/x']",
+        "['*.txt']",
+        "['a?b']",
+        "['{a,b}']",
+    ),
+    *(
+        "['[x]']",
+        '["a\\tb"]',
+        '["a\\0b"]',
+        "[/]",
+        "['..']",
+        "['../x']",
+        "['a/../b']",
+        "['a..b']",
+        "'../x'",
+        "'~/x'",
+        "'$X'",
+    ),
+    *(
+        "[a.com]",
+        "['a.com:443']",
+        "['a.com:0']",
+        "['a.com:65536']",
+        "['a.com:80-90']",
+        "['a.com:']",
+        "['a.com:x']",
+    ),
+    *(
+        "['https://a.com']",
+        "['a.com/x']",
+        "['*']",
+        "['*.com']",
+        "['*.a.com']",
+        "['*.github.io']",
+        "['*.x.github.io:443']",
+    ),
+    *(
+        "['a..com']",
+        "['-a.com']",
+        "['a.com.']",
+        "['127.0.0.1']",
+        "['127.1']",
+        "['0x7f.1']",
+        "['1.2.3.256']",
+        "['[::1]']",
+    ),
+    *(
+        "['[::1]:443']",
+        "['::1']",
+        "['[::1']",
+        "['bücher.de']",
+        "[localhost]",
+        "['A.COM:00443']",
+        "['a_b.com']",
+        "['a.com:99999']",
+    ),
+    *(
+        "'a.com b.com:80'",
+        "'a.com,b.com'",
+        "[TZ]",
+        "['A-B']",
+        "['1A']",
+        "['A B']",
+        "TZ",
+        "'TZ LANG'",
+        "external",
+        "core",
+    ),
+    *(
+        "[external]",
+        "'core '",
+        "workspace",
+        "skill",
+        "scratch",
+        "' skill '",
+        "full",
+        "confined",
+        "none",
+        "Confined",
+    ),
+    *(
+        "{memory: 1GiB}",
+        "{memory: 1}",
+        "{memory: 0}",
+        "{memory: 0B}",
+        "{memory: 1 GiB}",
+        "{memory: 1gb}",
+        "{memory: 1.5}",
+    ),
+    *(
+        "{memory: null}",
+        "{memory: 1GiB, ram: 1}",
+        "{processes: 5}",
+        "{processes: 5B}",
+        "{processes: '5'}",
+        "{processes: 0}",
+    ),
+    *(
+        "{output: 0}",
+        "{output: 0B}",
+        "{file_size: '0'}",
+        "{output: -1}",
+        "{memory: 4611686018427387903}",
+        "1GiB",
+        "'64'",
+        "'0B'",
+    ),
+    *(
+        "{memory: 4611686018427387904}",
+        "{'x.py': {}}",
+        "{'x.py': null}",
+        "{'x.py': 5}",
+        "{'x.py': {timeout: 5}}",
+        f"'{DIGEST}'",
+    ),
 ]
 # What JSON Schema can't say: the schema takes these and the reader does not.
 GAPS = {
@@ -140,24 +302,81 @@ def agreed(found: list[str | None]) -> None:
 def requests() -> list[str]:
     """Write every value at every key in every place of a request."""
     top = [f"{key}: {value}" for key, value in itertools.product(ALL_KEYS, VALUES)]
-    below = [f"metadata: {{skillrun: {{{key}: {value}}}}}" for key, value in itertools.product(ALL_KEYS, VALUES)]
+    below = [
+        f"metadata: {{skillrun: {{{key}: {value}}}}}" for key, value in itertools.product(ALL_KEYS, VALUES)
+    ]
     dotted = [*ALL_KEYS, *(f"limits.{name}" for name in LIMIT_NAMES)]
     strings = [f"metadata: {{skillrun.{key}: {value}}}" for key, value in itertools.product(dotted, VALUES)]
     return [*top, *below, *strings]
 
 
 SPELLINGS = [
-    *("fs_reads", "fs-read", "FS_READ", "fsread", "fs_raed", "fs_rea", "fs_readd", "fs_rread", "fs_write", "fswrites"),
-    *("Network", "networks", "netwrok", "net_work", "internet", "timeouts", "time_out", "time-out", "Timeout", "trusts"),
-    *("trusted", "thrust", "rust", "crust", "trus", "skillrun", "skillrun.fs_read", "skillrunner", "env", "limits", "envs"),
-    *("deny", "x", "fs_read_", "_fs_read", "fs__read", "read", "writes", "license", "allowed-tools", "tust", "trsut"),
+    *(
+        "fs_reads",
+        "fs-read",
+        "FS_READ",
+        "fsread",
+        "fs_raed",
+        "fs_rea",
+        "fs_readd",
+        "fs_rread",
+        "fs_write",
+        "fswrites",
+    ),
+    *(
+        "Network",
+        "networks",
+        "netwrok",
+        "net_work",
+        "internet",
+        "timeouts",
+        "time_out",
+        "time-out",
+        "Timeout",
+        "trusts",
+    ),
+    *(
+        "trusted",
+        "thrust",
+        "rust",
+        "crust",
+        "trus",
+        "skillrun",
+        "skillrun.fs_read",
+        "skillrunner",
+        "env",
+        "limits",
+        "envs",
+    ),
+    *(
+        "deny",
+        "x",
+        "fs_read_",
+        "_fs_read",
+        "fs__read",
+        "read",
+        "writes",
+        "license",
+        "allowed-tools",
+        "tust",
+        "trsut",
+    ),
 ]
 PLACES = [
     *(f"{key}: []" for key in SPELLINGS),
     *(f"metadata: {{skillrun: {{{key}: null}}}}" for key in SPELLINGS),
-    *(f"metadata: {{{key}: null}}" for key in (*SPELLINGS, "skill-run", "Skillrun", "skilrun", "skillruns", "skill_run")),
-    *(f"metadata: {{skillrun.{key}: null}}" for key in (*SPELLINGS, "limits.ram", "fs_read.x", "limits.memory.x")),
-    *(f"metadata: {value}" for value in ("null", "text", "[]", "{}", "{skillrun: null}", "{skillrun: []}", "{skillrun: x}")),
+    *(
+        f"metadata: {{{key}: null}}"
+        for key in (*SPELLINGS, "skill-run", "Skillrun", "skilrun", "skillruns", "skill_run")
+    ),
+    *(
+        f"metadata: {{skillrun.{key}: null}}"
+        for key in (*SPELLINGS, "limits.ram", "fs_read.x", "limits.memory.x")
+    ),
+    *(
+        f"metadata: {value}"
+        for value in ("null", "text", "[]", "{}", "{skillrun: null}", "{skillrun: []}", "{skillrun: x}")
+    ),
     *(
         f"{one}: null\n{two}"
         for one, two in itertools.product(
@@ -185,7 +404,18 @@ def test_the_schema_of_a_request_agrees_with_the_reader() -> None:
 
 def files() -> list[str]:
     """Write every value at every key of a skillrun.yaml."""
-    ceiling = ("enabled", "fs_read", "fs_write", "deny", "network", "timeout", "env", "limits", "require", "fs_reads")
+    ceiling = (
+        "enabled",
+        "fs_read",
+        "fs_write",
+        "deny",
+        "network",
+        "timeout",
+        "env",
+        "limits",
+        "require",
+        "fs_reads",
+    )
     shapes = ("sandbox: {{{}: {}}}", "floor: {{{}: {}}}", "skills: {{demo: {{ceiling: {{{}: {}}}}}}}")
     # A row in each place, but every value only once: the three places share their definitions.
     rows = [shapes[0].format(key, value) for key, value in itertools.product(ceiling, VALUES)]
@@ -195,11 +425,29 @@ def files() -> list[str]:
         f"skills: {{demo: {{request: {{{key}: {value}}}}}}}"
         for key, value in itertools.product(ALL_KEYS, VALUES[::3])
     ]
-    top = ("sandbox", "trusted", "skills", "interpreters", "workspaces", "tools", "floor", "sandboxes", "fs_read")
+    top = (
+        "sandbox",
+        "trusted",
+        "skills",
+        "interpreters",
+        "workspaces",
+        "tools",
+        "floor",
+        "sandboxes",
+        "fs_read",
+    )
     rows += [f"{key}: {value}" for key, value in itertools.product(top, VALUES)]
-    rows += [f"{where}: {{a: {value}}}" for where, value in itertools.product(("interpreters", "skills"), VALUES)]
-    rows += [f"tools: {{{key}: {value}}}" for key, value in itertools.product(("max_tools", "approve", "x"), VALUES)]
-    rows += [f"skills: {{demo: {{{key}: {value}}}}}" for key, value in itertools.product(("digest", "note"), VALUES)]
+    rows += [
+        f"{where}: {{a: {value}}}" for where, value in itertools.product(("interpreters", "skills"), VALUES)
+    ]
+    rows += [
+        f"tools: {{{key}: {value}}}"
+        for key, value in itertools.product(("max_tools", "approve", "x"), VALUES)
+    ]
+    rows += [
+        f"skills: {{demo: {{{key}: {value}}}}}"
+        for key, value in itertools.product(("digest", "note"), VALUES)
+    ]
     rows += [f"trusted: [{{skill: {value}, digest: '{DIGEST}'}}]" for value in VALUES]
     rows += [f"trusted: [{{skill: ~/x, digest: {value}}}]" for value in VALUES]
     rows += ["trusted: [{skill: ~/x}]", f"trusted: [{{digest: '{DIGEST}'}}]", "trusted: [5]"]
@@ -276,7 +524,9 @@ def test_the_schemas_agree_about_the_texts_of_other_tests(tmp_path: Path) -> Non
     assert counts[1] > 40
 
 
-@pytest.mark.parametrize("text", ["sandbox: {fs_read: [data]}", "workspaces: [work]", "interpreters: {python: bin/python}"])
+@pytest.mark.parametrize(
+    "text", ["sandbox: {fs_read: [data]}", "workspaces: [work]", "interpreters: {python: bin/python}"]
+)
 def test_a_relative_path_is_the_readers_to_refuse(text: str, tmp_path: Path) -> None:
     """A schema does not know whose file it looks at: a relative path is right in a project, wrong in your own file."""
     assert SKILLRUN_YAML.is_valid(bare(tree(text)))

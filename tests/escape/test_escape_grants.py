@@ -46,10 +46,11 @@ def test_a_request_for_everything_is_cut_to_the_ceiling(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "writable"), [("./out/../..", False), ("out/./x", True), ("link/..", False), ("out/../outer", False)]
+    ("asked", "writable"),
+    [("./out/../..", True), ("out/./x", True), ("link/..", False), ("out/../outer", False)],
 )
-def test_dots_are_resolved_as_the_system_resolves_them(scene: Scene, asked: str, writable: bool) -> None:
-    """`..` goes up after links were followed, and what it leaves is refused with the resolved path (C-06)."""
+def test_dots_are_resolved_as_the_system_resolves_them(scene: Scene, asked: str, *, writable: bool) -> None:
+    """`..` goes up after links were followed: what that leaves is refused, what it widens is narrowed (C-06)."""
     limits(scene, 'sandbox:\n  fs_write: ["${workspace}/out"]\n')
     scene.folder(scene.workspace / "out/x")
     scene.link(scene.workspace / "link", "/etc/ssl")
@@ -58,14 +59,14 @@ def test_dots_are_resolved_as_the_system_resolves_them(scene: Scene, asked: str,
     run = scene.confined()
     assert run.attempted
     assert ("written\n" in run.out) is writable
-    if not writable:
-        assert run.told["write"] == [] or run.told["narrowed"]
-        blocks_change(
-            scene, "open(args[0], 'w').write('changed')", target, front=f'fs_write: ["{asked}"]'
-        )
+    assert set(run.told["write"]) <= {str(scene.workspace / "out"), str(scene.workspace / "out/x")}
+    assert bool(run.told["refused"]) is not writable
+    blocks_change(scene, "open(args[0], 'w').write('changed')", target, front=f'fs_write: ["{asked}"]')
 
 
-@pytest.mark.parametrize("spelled", ["{b}/data/", "{b}/data//", "/{b}/data", "{b}/./data/", "{b}//data/../data"])
+@pytest.mark.parametrize(
+    "spelled", ["{b}/data/", "{b}/data//", "/{b}/data", "{b}/./data/", "{b}//data/../data"]
+)
 def test_slashes_do_not_change_a_path(scene: Scene, spelled: str) -> None:
     """However it is spelled, a granted folder is granted and its sibling is not (C-07)."""
     limits(scene, 'sandbox:\n  fs_read: ["{b}/data"]\n')
@@ -77,7 +78,9 @@ def test_slashes_do_not_open_what_is_denied(scene: Scene, spelled: str) -> None:
     """A denied folder is denied however it is spelled (C-07)."""
     limits(scene, f'sandbox:\n  fs_read: ["{{b}}/home"]\n  deny: ["{spelled}"]\n')
     key = scene.home / ".ssh/id"
-    blocks_reading(scene, "print(open(args[0]).read())", scene.secret(key), key, front=f'fs_read: ["{scene.home}"]')
+    blocks_reading(
+        scene, "print(open(args[0]).read())", scene.secret(key), key, front=f'fs_read: ["{scene.home}"]'
+    )
 
 
 @pytest.mark.parametrize("caller", ["/", "skills", "work"])
@@ -146,7 +149,7 @@ CEILINGS = [
 
 @pytest.mark.parametrize(("text", "readable", "network"), CEILINGS)
 def test_absent_empty_and_null_are_three_things(
-    scene: Scene, text: str, readable: set[str], network: bool
+    scene: Scene, text: str, readable: set[str], *, network: bool
 ) -> None:
     """An absent key is the default, an empty or null list is nothing; none of them is no limit (C-18)."""
     limits(scene, f"sandbox: {text}\n")
@@ -182,9 +185,14 @@ def test_a_skill_that_declares_nothing_gets_nothing(scene: Scene) -> None:
 
 def test_a_project_file_can_only_narrow(scene: Scene) -> None:
     """A `skillrun.yaml` of a cloned folder takes away, and what would give is an error that starts nothing."""
-    scene.file(scene.workspace / "skillrun.yaml", "sandbox: {fs_read: []}\n")
+    scene.file(scene.workspace / "skillrun.yaml", "sandbox: {fs_read: [], fs_write: []}\n")
     token = scene.secret(scene.workspace / "file.txt")
     blocks_reading(scene, "print(open('file.txt').read())", token, front='fs_read: ["."]')
-    for wider in ("sandbox: {fs_read: [/]}\n", "sandbox: {enabled: false}\n", "sandbox: {require: none}\n", "trusted: []\n"):
+    for wider in (
+        "sandbox: {fs_read: [/]}\n",
+        "sandbox: {enabled: false}\n",
+        "sandbox: {require: none}\n",
+        "trusted: []\n",
+    ):
         scene.file(scene.workspace / "skillrun.yaml", wider)
         assert scene.confined().told.get("raised") == "ConfigError", wider

@@ -21,7 +21,9 @@ BARE: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize("host", BARE, ids=lambda host: host[0])
 @pytest.mark.parametrize("named", [True, False], ids=["named", "chosen"])
 @pytest.mark.level(1)
-def test_refuses_on_a_host_that_cannot_confine(scene: Scene, host: tuple[str, dict[str, Any]], named: bool) -> None:
+def test_refuses_on_a_host_that_cannot_confine(
+    scene: Scene, host: tuple[str, dict[str, Any]], *, named: bool
+) -> None:
     """A run that must be confined and can't be is refused with a reason, and nothing is started (C-30)."""
     scene.script("open(args[0], 'w')", front='fs_write: ["."]')
     mark = scene.workspace / "ran"
@@ -119,7 +121,9 @@ def test_a_full_requirement_is_not_met_by_a_partial_host(scene: Scene) -> None:
 def test_a_host_that_promises_too_much_starts_nothing(scene: Scene) -> None:
     """A plan that the kernel does not take whole is a failed start, never a weaker run (law 7)."""
     scene.script("open('ran', 'w')", front='fs_write: ["."]')
-    told = scene.confined(probe={"machine": "aarch64" if __import__("os").uname().machine == "x86_64" else "x86_64"}).told
+    told = scene.confined(
+        probe={"machine": "aarch64" if __import__("os").uname().machine == "x86_64" else "x86_64"}
+    ).told
     # A filter for another machine kills whatever it is given to, before anything of the script runs.
     assert told["termination"] in {"failed_to_start", "signaled", "refused", "cancelled"}
     assert not (scene.workspace / "ran").exists()
@@ -131,5 +135,7 @@ def test_says_which_level_enforced_what(scene: Scene) -> None:
     told = scene.confined().told
     assert (told["backend"], told["level"]) == ("linux", scene.level)
     assert set(told["guarantees"].values()) <= {"enforced", "partial", "open"}
-    assert all(told["guarantees"][name] == "enforced" for name in ("fs-read", "fs-write", "network", "environment"))
+    assert all(
+        told["guarantees"][name] == "enforced" for name in ("fs-read", "fs-write", "network", "environment")
+    )
     assert told["guarantees"]["names"] == ("open" if scene.level == 1 else "enforced")

@@ -8,7 +8,9 @@ import shutil
 import pytest
 from attack import Scene, blocks_change, blocks_reading
 
-X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86_64 has these other names for system calls")
+X86 = pytest.mark.skipif(
+    os.uname().machine != "x86_64", reason="x86_64 has these other names for system calls"
+)
 
 
 def namespaces(scene: Scene) -> list[str]:
@@ -62,7 +64,7 @@ os.waitpid(child, 0)
 
 
 def test_blocks_entering_namespaces_of_others(scene: Scene) -> None:
-    """setns does not enter the namespaces of a process outside."""
+    """Setns does not enter the namespaces of a process outside."""
     body = "call('setns', os.pidfd_open(int(args[0])), 0x04000000); print('entered')"
     with scene.victim() as victim:
         scene.script(body)
@@ -91,7 +93,7 @@ def test_blocks_mounting(scene: Scene, how: str) -> None:
 
 
 def test_blocks_changing_the_root(scene: Scene) -> None:
-    """chroot is refused, also to root."""
+    """Chroot is refused, also to root."""
     scene.script("os.chroot('.'); print('moved')")
     run = scene.confined()
     assert run.attempted
@@ -162,7 +164,7 @@ def test_blocks_opening_through_io_uring(scene: Scene) -> None:
 
 @X86
 def test_blocks_system_calls_of_32_bits(scene: Scene) -> None:
-    """int 0x80 has other numbers: chmod by it changes nothing and ends the script (SIGSYS)."""
+    """Int 0x80 has other numbers: chmod by it changes nothing and ends the script (SIGSYS)."""
     body = """
 libc.mmap.restype = ctypes.c_void_p
 page = libc.mmap(None, ctypes.c_size_t(4096), 7, 0x62, -1, 0)  # MAP_PRIVATE, MAP_ANONYMOUS, MAP_32BIT

@@ -6,21 +6,22 @@ import contextlib
 import os
 import secrets
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
-from attack import Scene, blocks_reading
+from attack import FRONT, Scene, blocks_reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HOST = "sandbox:\n  fs_read: []\n  fs_write: [\"${workspace}\"]\n  network: true\n"
+Address: TypeAlias = "tuple[str, int] | str"
+HOST = 'sandbox:\n  fs_read: []\n  fs_write: ["${workspace}"]\n  network: true\n'
 
 
 class Listener:
     """A socket outside that notes whether anything reached it."""
 
-    def __init__(self, family: int, kind: int, address: object) -> None:
+    def __init__(self, family: int, kind: int, address: Address) -> None:
         self.socket = socket.socket(family, kind)
         self.socket.bind(address)
         if kind != socket.SOCK_DGRAM:
@@ -40,7 +41,7 @@ class Listener:
 
 
 @contextlib.contextmanager
-def listening(family: int, kind: int, address: object) -> Iterator[Listener]:
+def listening(family: int, kind: int, address: Address) -> Iterator[Listener]:
     """Listen for the time of a test."""
     listener = Listener(family, kind, address)
     try:
@@ -49,9 +50,11 @@ def listening(family: int, kind: int, address: object) -> Iterator[Listener]:
         listener.socket.close()
 
 
-def blocks_reaching(scene: Scene, body: str, listener: Listener, *arguments: object, front: str = "") -> None:
+def blocks_reaching(
+    scene: Scene, body: str, listener: Listener, *arguments: object, front: str = FRONT
+) -> None:
     """Run an attack that wants to reach a listener: the control does, the confined run does not."""
-    scene.script(body, **({"front": front} if front else {}))
+    scene.script(body, front=front)
     run = scene.confined(*arguments)
     assert run.attempted, run
     assert not listener.reached(), "something of the confined script arrived"
@@ -119,12 +122,14 @@ print('ring', caller, ask(16, caller, 16, ctypes.addressof(where), 0))
 @pytest.mark.level(1)
 def test_blocks_listening(scene: Scene) -> None:
     """Nothing listens: a bound port would be reachable from other machines."""
-    blocks_reading(scene, "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print('listens')", "listens")
+    blocks_reading(
+        scene, "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print('listens')", "listens"
+    )
 
 
 @pytest.mark.parametrize("place", ["outside", "work"])
 @pytest.mark.parametrize("network", [False, True])
-def test_blocks_a_socket_of_another_program(scene: Scene, place: str, network: bool) -> None:
+def test_blocks_a_socket_of_another_program(scene: Scene, place: str, *, network: bool) -> None:
     """A socket by path, such as the container engine's, is not reachable, also where network was granted (C-19)."""
     if network:
         scene.ceiling = scene.file(scene.home / "c.yaml", HOST)
@@ -144,7 +149,7 @@ def short(path: os.PathLike[str]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("network", [False, True])
-def test_blocks_an_abstract_socket(scene: Scene, network: bool) -> None:
+def test_blocks_an_abstract_socket(scene: Scene, *, network: bool) -> None:
     """A socket with an abstract name is not reachable either (C-19)."""
     if network:
         scene.ceiling = scene.file(scene.home / "c.yaml", HOST)
@@ -168,7 +173,9 @@ def test_blocks_datagrams_to_a_socket_path(scene: Scene) -> None:
 def test_blocks_datagrams_from_one_end_of_a_pair(scene: Scene, kind: str) -> None:
     """sendto() on an end of a datagram pair reaches any path; such pairs can't be made."""
     path = scene.outside / "d.sock"
-    body = f"socket.socketpair(socket.AF_UNIX, socket.{kind} | socket.SOCK_CLOEXEC)[0].sendto(b'hello', args[0])"
+    body = (
+        f"socket.socketpair(socket.AF_UNIX, socket.{kind} | socket.SOCK_CLOEXEC)[0].sendto(b'hello', args[0])"
+    )
     with listening(socket.AF_UNIX, socket.SOCK_DGRAM, str(path)) as one:
         scene.own(path)
         blocks_reaching(scene, body, one, path)
@@ -199,23 +206,32 @@ for end in ends:
 def test_blocks_taking_an_abstract_name_with_an_end_of_a_pair(scene: Scene) -> None:
     """bind() on an end of a pair would take a name in the list that all programs of this machine share."""
     name = f"skillrun-{secrets.token_hex(6)}"
-    body = "one, other = socket.socketpair(); one.bind('\\0' + args[0]); print('name taken', one.getsockname())"
+    body = (
+        "one, other = socket.socketpair(); one.bind('\\0' + args[0]); print('name taken', one.getsockname())"
+    )
     blocks_reading(scene, body, "name taken", name)
 
 
 @pytest.mark.parametrize(
     ("family", "kind"),
-    [("AF_NETLINK", "SOCK_RAW"), ("AF_PACKET", "SOCK_RAW"), ("AF_VSOCK", "SOCK_STREAM"), ("AF_INET", "SOCK_RAW")],
+    [
+        ("AF_NETLINK", "SOCK_RAW"),
+        ("AF_PACKET", "SOCK_RAW"),
+        ("AF_VSOCK", "SOCK_STREAM"),
+        ("AF_INET", "SOCK_RAW"),
+    ],
 )
 @pytest.mark.parametrize("network", [False, True])
-def test_blocks_other_kinds_of_sockets(scene: Scene, family: str, kind: str, network: bool) -> None:
+def test_blocks_other_kinds_of_sockets(scene: Scene, family: str, kind: str, *, network: bool) -> None:
     """Netlink, packet, virtual machine and raw sockets can't be made, also where network was granted."""
     if family == "AF_NETLINK" and scene.level == 2:
         pytest.skip("at level 2 netlink asks the run's own network, or the one that was granted")
     if network:
         scene.ceiling = scene.file(scene.home / "c.yaml", HOST)
     front = 'fs_write: ["."]\nnetwork: true' if network else 'fs_write: ["."]'
-    body = f"socket.socket(socket.{family}, socket.{kind}, 1 if '{family}' == 'AF_INET' else 0); print('made')"
+    body = (
+        f"socket.socket(socket.{family}, socket.{kind}, 1 if '{family}' == 'AF_INET' else 0); print('made')"
+    )
     scene.script(body, front=front)
     control = scene.plainly()
     if "made" not in control.out:

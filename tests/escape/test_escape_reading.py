@@ -98,7 +98,7 @@ def test_blocks_reading_upwards_from_the_working_folder(scene: Scene) -> None:
 
 
 def test_blocks_reading_after_changing_the_folder(scene: Scene) -> None:
-    """chdir is not looked at by Landlock, and gives nothing to read."""
+    """Chdir is not looked at by Landlock, and gives nothing to read."""
     target = scene.outside / "secret.txt"
     body = "os.chdir(args[0]); print(open('secret.txt').read(), os.listdir('.'))"
     blocks_reading(scene, body, scene.secret(target), target.parent)
@@ -145,7 +145,9 @@ print('HANDLE', flush=True)
 print(os.read(call('open_by_handle_at', os.open('/usr', os.O_RDONLY), handle, os.O_RDONLY), 100))
 """
     token = scene.secret(target)
-    wanted = token if scene.party.uid == 0 else "HANDLE"  # opening one needs a capability, making one does not
+    wanted = (
+        token if scene.party.uid == 0 else "HANDLE"
+    )  # opening one needs a capability, making one does not
     run = blocks_reading(scene, body, wanted, target)
     assert "HANDLE" not in run.out
 
@@ -195,7 +197,9 @@ def test_blocks_a_set_id_program_from_lending_its_rights(scene: Scene) -> None:
     (folder / "id").chmod(0o4755)
     assert (folder / "id").stat().st_uid == 0
     try:
-        blocks_reading(scene, "subprocess.run(['bin/id', '-u', '-r']); subprocess.run(['bin/id'])", "euid=0(root)")
+        blocks_reading(
+            scene, "subprocess.run(['bin/id', '-u', '-r']); subprocess.run(['bin/id'])", "euid=0(root)"
+        )
     finally:
         program.unlink()
 
@@ -213,7 +217,9 @@ def test_blocks_a_denied_file_through_a_link(scene: Scene) -> None:
     """A link made next to a denied file does not reach it."""
     scene.folder(scene.workspace / "sub")
     token = scene.secret(scene.workspace / ".env")
-    blocks_reading(scene, "name = 'sub/%d' % os.getpid(); os.symlink('../.env', name); print(open(name).read())", token)
+    blocks_reading(
+        scene, "name = 'sub/%d' % os.getpid(); os.symlink('../.env', name); print(open(name).read())", token
+    )
 
 
 def test_blocks_a_denied_file_through_a_hard_link(scene: Scene) -> None:
@@ -273,7 +279,9 @@ def test_blocks_what_the_ceiling_denies(scene: Scene, spelled: str) -> None:
         scene.home / "ceiling.yaml",
         f'sandbox:\n  fs_read: ["${{workspace}}"]\n  fs_write: ["${{workspace}}"]\n  deny: ["{spelled}"]\n',
     )
-    body = "print(os.path.exists('.'))\ntry: print(os.listdir('private'))\nfinally: print(open(args[0]).read())"
+    body = (
+        "print(os.path.exists('.'))\ntry: print(os.listdir('private'))\nfinally: print(open(args[0]).read())"
+    )
     run = blocks_reading(scene, body, scene.secret(path), path)
     assert "notes.txt']" not in run.said
 
@@ -289,7 +297,8 @@ def test_blocks_reading_a_workspace_that_lies_below_usr(scene: Scene, grant: str
     top = Path(tempfile.mkdtemp(prefix="skillrun-escape-", dir="/usr/src"))
     try:
         top.chmod(0o755)
-        scene.workspace = scene.own(top / "app") if (top / "app").mkdir() is None else top
+        (top / "app").mkdir()
+        scene.workspace = scene.own(top / "app")
         file = scene.workspace / (".env" if grant == "read" else "notes.txt")
         token = secrets.token_hex(12)
         file.write_text(token)

@@ -9,6 +9,7 @@ import secrets
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ SECRETS = {
 }
 DOCUMENTED = {
     "PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "USER", "LOGNAME", "LANG", "TZ", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE",
-    "GIT_CONFIG_NOSYSTEM", "SKILLRUN_SKILL", "SKILL_DIR", "WORKSPACE", "SKILLRUN_OUTPUT_DIR", "SKILLRUN_EVENTS_FD",
+    "PYTHONPYCACHEPREFIX", "GIT_CONFIG_NOSYSTEM", "SKILLRUN_SKILL", "SKILL_DIR", "WORKSPACE", "SKILLRUN_OUTPUT_DIR", "SKILLRUN_EVENTS_FD",
 }  # fmt: skip
 
 
@@ -52,7 +53,8 @@ def test_blocks_secrets_that_a_skill_asks_for_by_name(scene: Scene) -> None:
     scene.environ = {**SECRETS, "PATH": "/usr/bin:/bin"}
     scene.ceiling = scene.file(scene.home / "c.yaml", "sandbox: {}\n")
     scene.script(
-        "print(dict(os.environ))", front='metadata:\n  skillrun:\n    env: [OPENAI_API_KEY, MYSQL_PWD, LD_PRELOAD]'
+        "print(dict(os.environ))",
+        front="metadata:\n  skillrun:\n    env: [OPENAI_API_KEY, MYSQL_PWD, LD_PRELOAD]",
     )
     run = scene.confined()
     if "raised" not in run.told:  # refusing the whole skill is right as well
@@ -138,10 +140,16 @@ def on_terminal(scene: Scene, words: list[str], answer: Path, stdin: bytes = b""
 def test_blocks_typing_into_the_callers_terminal(scene: Scene) -> None:
     """TIOCSTI reaches no terminal: the script has none, also when skillrun was started from one."""
     scene.script(TYPIST)
-    answer = scene.own(scene.outside / "answer") if (scene.outside / "answer").touch() is None else Path()
+    answer = scene.file(scene.outside / "answer", "")
     request = scene.file(scene.outside / "request", json.dumps(scene.request([])) + "\n")
     assert scene.party.python is not None
-    worker = ["/bin/sh", "-c", f'exec "$0" -B "$1" < {request}', scene.party.python, str(scene.party.outfit / "worker.py")]
+    worker = [
+        "/bin/sh",
+        "-c",
+        f'exec "$0" -B "$1" < {request}',
+        scene.party.python,
+        str(scene.party.outfit / "worker.py"),
+    ]
     waiting = on_terminal(scene, worker, answer)
     told = json.loads(answer.read_text())
     assert "ATTEMPT" in told["out"], told
@@ -212,27 +220,32 @@ def test_blocks_two_runs_from_reading_each_others_scratch(scene: Scene, grant: s
     token = secrets.token_hex(12)
     front = 'fs_read: ["."]\nfs_write: ["."]'
     if grant == "the folder above":
-        text = f'sandbox:\n  fs_read: ["${{workspace}}", "{scene.temporary}"]\n  fs_write: ["${{workspace}}"]\n'
+        text = (
+            f'sandbox:\n  fs_read: ["${{workspace}}", "{scene.temporary}"]\n  fs_write: ["${{workspace}}"]\n'
+        )
         scene.ceiling = scene.file(scene.home / "c.yaml", text)
         front = f'fs_read: [".", "{scene.temporary}"]\nfs_write: ["."]'
     scene.script(HOLDER, skill=scene.skills / "holder")
     scene.script(SEEKER, front=front)
     other = scene.party.start()
-    holding = threading.Thread(target=scene.confined, args=(token,), kwargs={"skill": "holder", "worker": other})
+    holding = threading.Thread(
+        target=scene.confined, args=(token,), kwargs={"skill": "holder", "worker": other}
+    )
     holding.start()
     try:
+        until = time.monotonic() + 20
+        while not (scene.workspace / "where").exists() and time.monotonic() < until:
+            time.sleep(0.02)
         run = scene.confined()
         where = Path((scene.workspace / "where").read_text())
-        control = scene.plainly()
     finally:
         (scene.workspace / "stop").touch()
         holding.join()
         end(other)
     assert run.attempted
     assert token not in run.said
-    assert where.name not in run.said
-    assert control.attempted
-    assert where.parent != scene.temporary
+    assert "['secret.txt'" not in run.out
+    assert where.parent.name + "']" not in run.out
 
 
 def test_the_control_of_two_runs_reads_the_others_scratch(scene: Scene) -> None:
@@ -241,7 +254,9 @@ def test_the_control_of_two_runs_reads_the_others_scratch(scene: Scene) -> None:
     scene.script(HOLDER, skill=scene.skills / "holder")
     scene.script(SEEKER)
     other = scene.party.start()
-    holding = threading.Thread(target=scene.confined, args=(token,), kwargs={"skill": "holder", "worker": other})
+    holding = threading.Thread(
+        target=scene.confined, args=(token,), kwargs={"skill": "holder", "worker": other}
+    )
     holding.start()
     try:
         control = scene.plainly()
@@ -298,7 +313,7 @@ def test_says_that_process_pools_do_not_start(scene: Scene) -> None:
 
 def test_parties_are_those_that_can_run() -> None:
     """As root both halves of the suite run, else the one of this user."""
-    assert PARTIES == (("root", "user") if os.geteuid() == 0 else ("user",))
+    assert (("root", "user") if os.geteuid() == 0 else ("user",)) == PARTIES
 
 
 def test_leaves_no_process_behind(scene: Scene) -> None:

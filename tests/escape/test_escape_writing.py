@@ -178,7 +178,10 @@ def test_blocks_changing_the_owner_of_a_file_outside(scene: Scene) -> None:
 @pytest.mark.parametrize("how", ["utime", "futimens"])
 def test_blocks_changing_the_times_of_a_file_outside(scene: Scene, how: str) -> None:
     """Times stay as they are."""
-    body = {"utime": "os.utime(args[0], (1, 1))", "futimens": "os.utime(os.open(args[0], os.O_RDONLY), (1, 1))"}[how]
+    body = {
+        "utime": "os.utime(args[0], (1, 1))",
+        "futimens": "os.utime(os.open(args[0], os.O_RDONLY), (1, 1))",
+    }[how]
     blocks_change(scene, body, scene.file(scene.workspace / "file.txt"), front='fs_read: ["."]')
 
 
@@ -246,7 +249,8 @@ print('generation', int.from_bytes(word[:4], sys.byteorder))
 
 
 @pytest.mark.parametrize(
-    "how", ["chmod", "fchmod", "open", "openat", "creat", "tmpfile", "mknod", "mknodat", "openat2", "fchmodat2"]
+    "how",
+    ["chmod", "fchmod", "open", "openat", "creat", "tmpfile", "mknod", "mknodat", "openat2", "fchmodat2"],
 )
 @pytest.mark.parametrize("bit", [stat.S_ISUID, stat.S_ISGID])
 def test_blocks_making_a_set_id_file(scene: Scene, how: str, bit: int) -> None:
@@ -349,9 +353,7 @@ def test_blocks_changing_skills_of_a_root_that_was_not_named(scene: Scene, root:
 
 def test_blocks_changing_a_skill_that_is_linked_into_a_root(scene: Scene) -> None:
     """A skill found through a link is protected where it really lies (law 8)."""
-    target = scene.file(
-        scene.workspace / "store/linked/SKILL.md", "---\nname: linked\ndescription: d\n---\n"
-    )
+    target = scene.file(scene.workspace / "store/linked/SKILL.md", "---\nname: linked\ndescription: d\n---\n")
     scene.file(scene.workspace / "store/linked/scripts/run.sh", "#!/bin/sh\n", 0o700)
     scene.link(scene.skills / "linked", scene.workspace / "store/linked")
     blocks_change(scene, "open(args[0], 'a').write('# changed\\n')", target)
@@ -648,7 +650,11 @@ tried(lambda: write('.git/info/attributes', '* filter=x\\n'))
 def test_keeps_git_from_following_another_common_folder(scene: Scene) -> None:
     """`.git/commondir` makes git take hooks and settings from elsewhere: a script can't make one (law 8)."""
     mark = scene.outside / "mark"
-    as_party = {"cwd": scene.workspace, "env": scene.shape() | {"HOME": str(scene.home)}, **scene.party.identity()}
+    as_party = {
+        "cwd": scene.workspace,
+        "env": scene.shape() | {"HOME": str(scene.home)},
+        **scene.party.identity(),
+    }
     git = ["git", "-c", "user.name=n", "-c", "user.email=e"]
     subprocess.run([*git, "init", "-q", "."], check=True, **as_party)
     scene.script("""

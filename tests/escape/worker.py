@@ -6,6 +6,7 @@ with one line. It shares no code with the tests, so that it can be run where not
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -14,13 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import skillrun.runner
 from skillrun.errors import SkillrunError
 from skillrun.host import Host
-from skillrun.permissions.flags import Flags
 from skillrun.runner import Runner
 from skillrun.sandbox.linux.backend import Linux
 
+RUNNER: Any = importlib.import_module("skillrun.runner")  # a test changes a name in it for one run
 PATHS = ("config_file", "machine_file", "state", "home", "temporary")
 
 
@@ -33,7 +33,7 @@ def host(request: dict[str, Any]) -> Host:
 def run(request: dict[str, Any]) -> dict[str, Any]:
     """Run one script confined and tell everything that the tests look at."""
     ceiling = request.get("ceiling")
-    before = os.getcwd()
+    before = Path.cwd()
     os.chdir(request.get("from", "/"))
     try:
         with Runner(
@@ -58,11 +58,11 @@ def started(runner: Runner, request: dict[str, Any]) -> dict[str, Any]:
 
     def note(ready: Any, plan: Any) -> None:
         scratches.append(str(ready.policy.scratch))
-        modes.append(os.stat(ready.policy.scratch).st_mode & 0o7777)
+        modes.append(ready.policy.scratch.stat().st_mode & 0o7777)
 
-    survey = skillrun.runner.survey
+    survey = RUNNER.survey
     if request.get("before_survey"):
-        skillrun.runner.survey = meddled(survey, request["before_survey"])
+        RUNNER.survey = meddled(survey, request["before_survey"])
     try:
         skill = request["skill"]
         result = runner.run(
@@ -72,11 +72,10 @@ def started(runner: Runner, request: dict[str, Any]) -> dict[str, Any]:
             stdin=request.get("stdin", "").encode(),
             timeout=request.get("timeout", 30),
             strict=request.get("strict", False),
-            flags=Flags(**{k: tuple(v) for k, v in request["flags"].items()}) if request.get("flags") else None,
             on_plan=note,
         )
     finally:
-        skillrun.runner.survey = survey
+        RUNNER.survey = survey
     return {
         "termination": result.termination.value,
         "exit_code": result.exit_code,
@@ -89,7 +88,7 @@ def started(runner: Runner, request: dict[str, Any]) -> dict[str, Any]:
         "backend": result.backend,
         "level": result.level,
         "leftovers": result.leftovers,
-        "guarantees": dict((n, s.value) for n, s in result.guarantees.items()) if result.guarantees else None,
+        "guarantees": {n: s.value for n, s in result.guarantees.items()} if result.guarantees else None,
         "interpreter": str(result.interpreter.path) if result.interpreter else None,
         "read": sorted(map(str, result.grant.capabilities.fs_read)),
         "write": sorted(map(str, result.grant.capabilities.fs_write)),
@@ -115,8 +114,8 @@ def meddled(survey: Any, swap: list[str]) -> Any:
 
     def wrapper(*arguments: Any, **named: Any) -> Any:
         folder, target = swap
-        os.rename(folder, folder + ".moved")
-        os.symlink(target, folder)
+        Path(folder).rename(f"{folder}.moved")
+        Path(folder).symlink_to(target)
         return survey(*arguments, **named)
 
     return wrapper
@@ -147,7 +146,7 @@ def main() -> None:
         except SkillrunError as wrong:
             problems = [problem(one) for one in wrong.problems]
             answer = {"raised": type(wrong).__name__, "problems": problems}
-        except BaseException:  # the test shall see it, whatever it is
+        except BaseException:  # noqa: BLE001 - the test shall see it, whatever it is
             answer = {"crash": traceback.format_exc()}
         for descriptor in kept:
             os.close(descriptor)

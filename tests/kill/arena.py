@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import skillrun.sandbox.wire
 from skillrun import Host, Runner
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
     from skillrun import Result
 
-MODES = ("confined", "passthrough")
+MODES = ("confined", "passthrough")  # the best level of this host, and none
+LEVELS = ("level-1", "level-2", "passthrough")  # a locked group, a namespace's init, a supervisor
 PYTHON = "/usr/bin/python3"
 _MANIFEST = """---
 name: {name}
@@ -177,15 +179,27 @@ class Arena:
         return path
 
     def runner(self, mode: str = "confined", **options: Any) -> Runner:
-        """Make a runner whose scripts are ended by group (`confined`) or by tree (`passthrough`)."""
-        if mode == "passthrough":
-            options = {"backend": "passthrough", "require": "none", **options}
-        else:
-            options = {"require": "confined", **options}
+        """Make a runner for one of MODES or LEVELS; skip the test where this host has no such level."""
+        chosen = {
+            "passthrough": {"backend": "passthrough", "require": "none"},
+            "level-1": {"backend": "linux-1", "require": "confined"},
+            "level-2": {"backend": "linux-2", "require": "confined"},
+            "confined": {"require": "confined"},
+        }[mode]
         host = options.pop("host", None) or Host(temporary=self.temporary)
-        return Runner(
-            workspace=self.workspace, skills=[self.skills], ceiling=self.ceiling, host=host, **options
+        runner = Runner(
+            workspace=self.workspace,
+            skills=[self.skills],
+            ceiling=self.ceiling,
+            host=host,
+            **{**chosen, **options},
         )
+        if mode == "level-2" and not (probe := runner.launcher.probe()).level2:
+            runner.close()
+            if os.environ.get("SKILLRUN_REQUIRE_BACKENDS") == "linux":
+                pytest.fail(f"level 2 is required, and does not work here: {probe.level2_failure}")
+            pytest.skip(f"no level 2 on this host: {probe.level2_failure}")
+        return runner
 
     def survivors(self) -> list[int]:
         """List what is alive of any script of this arena."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import skillrun.runner
 from adversaries import ADVERSARIES, BY_NAME
-from arena import MODES, Background, Watch, set_grace
+from arena import LEVELS, Background, Watch, set_grace
 
 from skillrun import Runner, Termination
 
@@ -49,7 +49,7 @@ def drives(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize("name", FEW)
 def test_cancelled_from_another_thread(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, drives: list[Any], name: str, mode: str
@@ -84,14 +84,14 @@ def test_cancelled_before_it_started(arena: Arena, monkeypatch: pytest.MonkeyPat
         return made
 
     monkeypatch.setattr(skillrun.runner, "Drive", cancelled)
-    with arena.runner() as runner:
+    with arena.runner("level-1") as runner:
         result = runner.run("demo", "go.py", timeout=60)
     assert result.termination is Termination.CANCELLED
     assert result.duration_s < 1.5
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_cancelled_at_any_moment(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, drives: list[Any], mode: str
 ) -> None:
@@ -126,7 +126,7 @@ class _Interrupt(Watch):
             threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize("name", FEW[:4])
 def test_ctrl_c_in_the_calling_thread(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, name: str, mode: str
@@ -145,7 +145,7 @@ def test_ctrl_c_in_the_calling_thread(
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_a_second_ctrl_c_leaves_nothing_open(arena: Arena, mode: str) -> None:
     """An impatient person presses twice, within the two polite seconds: no process, descriptor or folder stays."""
 
@@ -164,7 +164,7 @@ def test_a_second_ctrl_c_leaves_nothing_open(arena: Arena, mode: str) -> None:
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_a_sink_that_raises_ends_the_run_first(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
@@ -183,7 +183,7 @@ def test_a_sink_that_raises_ends_the_run_first(
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_closing_the_runner_ends_its_runs(arena: Arena, mode: str) -> None:
     """`close` in one thread while another runs: both come back, and nothing is alive."""
     arena.script(BY_NAME["daemon"].source)
@@ -222,7 +222,7 @@ def _rounds() -> int:
     return int(os.environ.get("SKILLRUN_ROUNDS", "200"))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize(
     "rounds", [2, pytest.param(0, marks=[pytest.mark.slow, pytest.mark.timeout(3600)], id="long")]
 )

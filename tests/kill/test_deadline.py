@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from adversaries import ADVERSARIES, BY_NAME, Adversary
-from arena import MODES, set_grace
+from arena import LEVELS, set_grace
 
 from skillrun import Termination
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TIMEOUT = 0.45
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda a: a.name)
 def test_no_adversary_is_alive_when_the_result_comes(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, adversary: Adversary, mode: str
@@ -44,7 +44,7 @@ def test_no_adversary_is_alive_when_the_result_comes(
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_the_polite_time_is_two_seconds(arena: Arena, mode: str) -> None:
     """Case B-04: a script that ignores SIGTERM is gone after the timeout and a grace of at most 2 s."""
     arena.script(BY_NAME["ignores-term"].source)
@@ -57,7 +57,7 @@ def test_the_polite_time_is_two_seconds(arena: Arena, mode: str) -> None:
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_a_script_can_use_the_polite_time(arena: Arena, mode: str) -> None:
     """SIGTERM comes first: what a script prints and answers while it clears up is in the result."""
     arena.script(
@@ -73,7 +73,7 @@ def test_a_script_can_use_the_polite_time(arena: Arena, mode: str) -> None:
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_output_of_before_the_end_is_kept(arena: Arena, mode: str) -> None:
     """Case B-01: a grandchild that holds the pipe does not hold the call, and what was printed is there."""
     arena.script("#!/bin/sh\necho so far\nsleep 60 & wait\n", name="go.sh")
@@ -84,7 +84,7 @@ def test_output_of_before_the_end_is_kept(arena: Arena, mode: str) -> None:
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize(
     "line", ["sleep 60 &", "setsid sleep 61 &", "(sleep 60 & sleep 61 &) &", "setsid sleep 60 >/dev/null 2>&1 &"]
 )
@@ -100,7 +100,7 @@ def test_a_background_process_does_not_outlive_its_script(arena: Arena, mode: st
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_a_script_that_leaves_nothing_has_no_leftovers(arena: Arena, mode: str) -> None:
     """Children that ended by themselves, waited for or not, are no leftovers."""
     arena.script("#!/bin/sh\nsleep 0.01 & sleep 0.01 & wait\n(true &)\nsleep 0.1\n", name="go.sh")
@@ -114,7 +114,7 @@ def test_a_script_that_kills_its_own_group_ends_only_itself(arena: Arena) -> Non
     """kill(0, SIGKILL) in a confined script is a death by signal, and the next run works."""
     arena.script("import os, signal\nos.kill(0, signal.SIGKILL)\n")
     arena.script("print('fine')\n", name="next.py")
-    with arena.runner() as runner:
+    with arena.runner("level-1") as runner:
         result = runner.run("demo", "go.py")
         assert (result.termination, result.signal) == (Termination.SIGNALED, 9)
         assert runner.run("demo", "next.py").stdout.text == "fine\n"

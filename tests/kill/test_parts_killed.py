@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from adversaries import BY_NAME
 from arena import (
-    MODES,
+    LEVELS,
     Background,
     describe,
     eventually,
@@ -62,7 +62,7 @@ def owner(arena: Arena, mode: str, *, fork: str = "") -> Iterator[dict[str, int]
                 os.kill(pids["copy"], signal.SIGKILL)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize("name", FEW)
 def test_the_owner_is_killed(arena: Arena, name: str, mode: str) -> None:
     """SIGKILL of the program that called: its script is dead within a moment, and so is all that served it."""
@@ -75,7 +75,7 @@ def test_the_owner_is_killed(arena: Arena, name: str, mode: str) -> None:
         assert not list(arena.temporary.iterdir())
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize("when", ["before", "during"])
 def test_the_owner_is_killed_while_a_copy_of_it_holds_every_socket(arena: Arena, mode: str, when: str) -> None:
     """A forked copy (multiprocessing) keeps the sockets open; the death is noticed all the same."""
@@ -88,7 +88,7 @@ def test_the_owner_is_killed_while_a_copy_of_it_holds_every_socket(arena: Arena,
         assert not list(arena.temporary.iterdir())
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize("part", ["launcher", "warden"])
 @pytest.mark.parametrize("name", FEW)
 def test_the_launcher_or_the_warden_is_killed_during_a_run(arena: Arena, name: str, part: str, mode: str) -> None:
@@ -109,7 +109,7 @@ def test_the_launcher_or_the_warden_is_killed_during_a_run(arena: Arena, name: s
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize("name", ["ignores-term", "floods-both-streams", "daemon"])
 def test_the_launcher_and_the_warden_are_killed_together(arena: Arena, name: str, mode: str) -> None:
     """The call still returns. At level 1 a member other than the leader may live on: a stated limit."""
@@ -128,7 +128,7 @@ def test_the_launcher_and_the_warden_are_killed_together(arena: Arena, name: str
             arena.assert_dead(why="the leader dies with its launcher")
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_the_launcher_is_killed_and_much_is_left_to_bury(arena: Arena, mode: str) -> None:
     """Three hundred processes take the warden a while: the result waits for the proof, not for the first sign."""
     source = BY_NAME["daemon"].source.replace(
@@ -148,7 +148,7 @@ def test_the_launcher_is_killed_and_much_is_left_to_bury(arena: Arena, mode: str
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_launcher_and_warden_are_killed_and_members_flood_on(arena: Arena, mode: str) -> None:
     """Nobody is left to end them, and they write without a pause: the call returns all the same."""
     flood = "def flood():\n    block = b'y' * 65536\n    while not over():\n        os.write(1, block)\n"
@@ -168,7 +168,7 @@ def test_launcher_and_warden_are_killed_and_members_flood_on(arena: Arena, mode:
         assert run.result(within=5).error is not None
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_the_launcher_is_killed_at_any_moment(arena: Arena, mode: str) -> None:
     """Between a request and its result there is no moment at which its death leaves a call, a process or a folder."""
     seed = int(os.environ.get("SKILLRUN_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
@@ -196,8 +196,9 @@ def test_the_launcher_is_killed_at_any_moment(arena: Arena, mode: str) -> None:
 @pytest.mark.parametrize(
     ("mode", "part"),
     [
-        *((mode, part) for mode in MODES for part in ("launcher", "warden", "both")),
-        ("confined", "spare"),  # an unconfined run has none
+        *((mode, part) for mode in LEVELS for part in ("launcher", "warden", "both")),
+        ("level-1", "spare"),
+        ("level-2", "spare"),  # an unconfined run has none
     ],
 )
 def test_parts_killed_between_runs_are_replaced(arena: Arena, part: str, mode: str) -> None:
@@ -227,7 +228,7 @@ def test_parts_killed_between_runs_are_replaced(arena: Arena, part: str, mode: s
 def test_the_spare_is_killed_in_the_moment_it_is_wanted(arena: Arena) -> None:
     """No sleep between: the launcher may not know yet. Every run either works or ends with a named error."""
     arena.script("print('fine')\n")
-    with arena.runner() as runner:
+    with arena.runner("level-1") as runner:
         runner.launcher.start()
         for _ in range(25):
             for pid in spare_pids(runner):
@@ -241,7 +242,7 @@ def test_the_spare_is_killed_in_the_moment_it_is_wanted(arena: Arena) -> None:
 def test_a_leader_killed_before_its_exec_is_not_taken_for_the_script(arena: Arena) -> None:
     """The spare is stopped, takes the plan, and is killed: nothing of the script ran, so that is no `signaled`."""
     arena.script("print('fine')\n")
-    with arena.runner() as runner:
+    with arena.runner("level-1") as runner:
         runner.run("demo", "go.py")
         assert eventually(lambda: len(spare_pids(runner)) == 1)
         (spare,) = spare_pids(runner)
@@ -259,7 +260,7 @@ def test_a_stopped_spare_costs_one_run_its_deadline(arena: Arena, monkeypatch: p
     """A leader that never gets to the exec is ended by the same clock as a script."""
     set_grace(monkeypatch, 0.2)
     arena.script("print('fine')\n")
-    with arena.runner() as runner:
+    with arena.runner("level-1") as runner:
         runner.run("demo", "go.py")
         (spare,) = spare_pids(runner)
         assert eventually(lambda: state(spare) == "S")
@@ -272,7 +273,7 @@ def test_a_stopped_spare_costs_one_run_its_deadline(arena: Arena, monkeypatch: p
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_many_threads_lose_the_launcher_at_once(arena: Arena, mode: str) -> None:
     """Each call ends once: with its output, with `launcher-died`, or with a SkillrunError. The next ones work."""
     arena.script("import time\nprint('fine', flush=True)\ntime.sleep(0.05)\n")
@@ -317,7 +318,7 @@ def test_many_threads_lose_the_launcher_at_once(arena: Arena, mode: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", LEVELS)
 def test_a_launcher_that_hangs_is_given_up(arena: Arena, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """A stopped launcher answers nothing: it is killed some seconds after the deadline and replaced."""
     set_grace(monkeypatch, 0.2)
