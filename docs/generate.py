@@ -16,8 +16,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import schemas
 import tables
+
+import schemas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

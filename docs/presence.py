@@ -67,7 +67,7 @@ class _Scene:
         for folder in (work, skill, self.top / "scratch"):
             folder.mkdir(parents=True, exist_ok=True)
         own = self.write("home/.config/skillrun/skillrun.yaml", base)
-        files = [self.write(f"home/work/{'skillrun.yaml'}", project)] if project is not None else []
+        files = [self.write("home/work/skillrun.yaml", project)] if project is not None else []
         machine_file = self.write("machine.yaml", machine) if machine is not None else None
         try:
             layers = load_layers(
@@ -121,7 +121,7 @@ def ceiling_rows() -> list[list[str]]:
         scene = _Scene(Path(folder).resolve())
         default, full = scene.grant(_GREEDY, "sandbox: {}\n"), scene.grant(_GREEDY, _BASE)
         return [
-            [f"`{key}`", f"absent, or `{_written(key, written)}`" if written == "x" else _label(key, written)]
+            [f"`{key}`", _label(key, written)]
             + [
                 _cell(scene, layer, key, written, {"as in `default`": default, "as above": full})
                 for layer in (*BASES, *NARROWING)

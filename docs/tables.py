@@ -34,8 +34,8 @@ from skillrun.permissions.spelled import Relative, path_fault
 from skillrun.permissions.workspace import check_workspace
 from skillrun.report.words import size
 from skillrun.resources import folder, table
-from skillrun.sandbox.environment import environment
 from skillrun.sandbox.backend import Probe
+from skillrun.sandbox.environment import environment
 from skillrun.sandbox.linux.backend import Linux
 from skillrun.sandbox.passthrough import Passthrough
 from skillrun.sandbox.policy import Policy
@@ -45,7 +45,7 @@ from skillrun.skills.model import Skill
 from skillrun.skills.strict_yaml import read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from skillrun.problem import Problem
     from skillrun.sandbox.backend import Backend
@@ -170,13 +170,14 @@ def host_rules() -> str:
             "bücher.de",
         ),
     )
-    rows = []
-    for text in samples:
-        try:
-            rows.append((code(text), f"means {code(Endpoint.parse(text))}"))
-        except ValueError as wrong:
-            rows.append((code(text), f"error: {wrong}"))
-    return grid(("host", ""), rows)
+    return grid(("host", ""), ((code(text), _host(text)) for text in samples))
+
+
+def _host(text: str) -> str:
+    try:
+        return f"means {code(Endpoint.parse(text))}"
+    except ValueError as wrong:
+        return f"error: {wrong}"
 
 
 def front_matter_errors() -> str:
@@ -199,19 +200,16 @@ def front_matter_errors() -> str:
         ("more than 1 MiB", b"---\n" + b"#" * (1 << 20) + b"\n---\n"),
         ("very deep", b"---\na: " + b"[" * 70 + b"]" * 70 + b"\n---\n"),
     )
-    return grid(
-        ("what", "rule", "message"), ((what, code(p.rule), p.message) for what, p in _refused(samples))
-    )
+    found = ((what, _refused(what, data)) for what, data in samples)
+    return grid(("what", "rule", "message"), ((what, code(p.rule), p.message) for what, p in found))
 
 
-def _refused(samples: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Problem]]:
-    for what, data in samples:
-        try:
-            read_front_matter(data, path=_HERE)
-        except SkillError as wrong:
-            yield what, wrong.problem
-        else:
-            raise SystemExit(f"error: docs/tables.py: {what} is read after all")
+def _refused(what: str, data: bytes) -> Problem:
+    try:
+        read_front_matter(data, path=_HERE)
+    except SkillError as wrong:
+        return wrong.problem
+    raise SystemExit(f"error: docs/tables.py: {what} is read after all")
 
 
 def request_errors() -> str:
@@ -309,17 +307,17 @@ def ceiling_errors() -> str:
         "trusted: [{skill: ~/skills/x}]",
         "skills: {demo: {requests: {}}}",
     )
-    rows = []
-    for text in samples:
-        try:
-            config_from_node(read_yaml(text, path=_HERE), Role.OPERATOR, Relative.FORBIDDEN)
-        except ConfigError as wrong:
-            rows.append(
-                (code(text), code(wrong.problem.rule), f"{wrong.problem.message}; {wrong.problem.help}")
-            )
-        else:
-            raise SystemExit(f"error: docs/tables.py: `{text}` is read after all")
+    found = ((text, _mistake(text)) for text in samples)
+    rows = ((code(text), code(p.rule), f"{p.message}; {p.help}") for text, p in found)
     return grid(("in your own file", "rule", "message"), rows)
+
+
+def _mistake(text: str) -> Problem:
+    try:
+        config_from_node(read_yaml(text, path=_HERE), Role.OPERATOR, Relative.FORBIDDEN)
+    except ConfigError as wrong:
+        return wrong.problem
+    raise SystemExit(f"error: docs/tables.py: `{text}` is read after all")
 
 
 def presets() -> str:

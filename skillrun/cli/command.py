@@ -51,10 +51,6 @@ class Verb(click.Command):
             return super().invoke(ctx)
         except SkillrunError as wrong:
             return self.fail(ctx, wrong.problems)
-        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
-            raise
-        except Exception as bug:  # noqa: BLE001 - the last line of defence: no traceback ever reaches a user
-            return self.fail(ctx, (internal(bug),))
 
     def fail(self, ctx: click.Context, problems: Sequence[Problem]) -> int:
         """Say what is wrong and return the exit code."""

@@ -51,17 +51,17 @@ def helping_flags(runner: Runner, result: Result, arguments: Sequence[str]) -> t
     return tuple(word for flag, path in allowed for word in (flag, _short(path)))
 
 
-def command_line(flags: Sequence[str], words: Sequence[str]) -> str:
-    """Write the command as a shell takes it."""
-    return shlex.join(["skillrun", "run", *flags, *words])
+def command_line(flags: Sequence[str], words: Sequence[str]) -> str | None:
+    """Write the command as a shell takes it; None when a terminal would not show it as it is to be typed."""
+    text = shlex.join(["skillrun", "run", *flags, *words])
+    return text if escape(text) == text else None
 
 
 def _paths(arguments: Sequence[str], cwd: Path) -> Iterator[str]:
     """Yield what looks like a path among arguments: something that is there, has a slash or a suffix."""
     for argument in arguments:
         text = argument.partition("=")[2] if argument.startswith("-") else argument
-        # What a terminal would not show as it is can't be typed again either.
-        if not text or escape(text) != text or "://" in text:
+        if not text or "://" in text:
             continue
         path = os.path.normpath(cwd / text)
         if os.path.lexists(path) or "/" in text or Path(text).suffix:

@@ -26,7 +26,6 @@ from skillrun.launch.result import Result, Termination
 from skillrun.problem import error
 from skillrun.report import document, running
 from skillrun.report.diagnostics import in_passing
-from skillrun.report.escape import escape
 from skillrun.report.receipt import no_result, receipt
 
 if TYPE_CHECKING:
@@ -225,10 +224,10 @@ class Teller:
         if not asks_for_nothing(result.grant):
             return
         flags = helping_flags(runner, result, arguments)
-        if flags:
+        suggested = command_line(flags, self._ctx.meta["words"]) if flags else None
+        if suggested is not None:
             self.line("it may have needed more than it asks for; to let it, run:")
-            words = self._ctx.meta["words"]
-            self.line(f"  {escape(command_line(flags, words))}")
+            self.line(f"  {suggested}")
 
 
 def _read_stdin(named: str | None) -> bytes:

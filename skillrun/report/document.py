@@ -26,11 +26,15 @@ class TooDeepError(ValueError):
 
 
 def write(document: dict[str, Any]) -> bytes:
-    """Return a document as UTF-8 with an end of line. Values are cleaned: see `clean`."""
-    text = json.dumps(clean(document, depth=4 * DEPTH), ensure_ascii=False, allow_nan=False, indent=2)
+    """Return a document as UTF-8, a member a line, and an element a line in a list of objects.
+
+    Values are cleaned: see `clean`.
+    """
+    cleaned = clean(document, depth=4 * DEPTH)
+    lines = [f"  {_text(key)}: {_member(value)}" for key, value in cleaned.items()]
     # What is hidden stands inside strings only, where JSON has an escape for it: nothing is lost, and a
     # document that is printed on a terminal moves no cursor.
-    return (_UNUSUAL.sub(_escaped, text) + "\n").encode()
+    return _UNUSUAL.sub(_escaped, "{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def clean(value: Any, *, depth: int = DEPTH) -> Any:
@@ -57,6 +61,17 @@ def name(path: Path | str) -> str:
     if not _LONE.search(text):
         return text
     return "".join(_percent(character) for character in text)
+
+
+def _member(value: Any) -> str:
+    if not isinstance(value, list) or not any(isinstance(inner, dict) for inner in value):
+        return _text(value)
+    return "[\n" + ",\n".join(f"    {_text(inner)}" for inner in value) + "\n  ]"
+
+
+def _text(value: Any) -> str:
+    # On one line, since only then the encoder is the fast one.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _percent(character: str) -> str:

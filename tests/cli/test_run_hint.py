@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     import subprocess
 
@@ -87,10 +89,12 @@ def test_nothing_is_suggested_where_it_would_not_help(confining: Desk) -> None:
     assert hint(confining("run", "failing")) == ["--read", ".", "failing"]
 
 
-def test_an_argument_that_moves_the_cursor_is_not_repeated(confining: Desk) -> None:
-    """A file name with an escape code, as a glob of a hostile folder gives it, is in no suggestion."""
+@pytest.mark.parametrize("name", ["x\x1b[2Jy.txt", "x\u202ey.txt", "x\ny.txt"])
+def test_an_argument_that_can_not_be_shown_is_not_repeated(confining: Desk, name: str) -> None:
+    """A file name that a glob of a hostile folder gives: what a terminal would not show as it is, is no suggestion."""
     confining.skill("demo", "#!/bin/sh\nexit 1\n")
-    name = "x\x1b[2Jy.txt"
     (confining.here / name).write_text("")
     done = confining("run", "demo", "--no-argument-grants", "--", name)
-    assert "\x1b" not in done.stderr
+    assert done.returncode == 1
+    assert hint(done) is None
+    assert not {"\x1b", "\u202e"} & set(done.stderr)

@@ -24,6 +24,11 @@ trap 'echo cleaned up; exit 3' TERM
 sleep {marker} & echo started > out/started
 wait
 """
+SLOW = """#!/bin/sh
+trap 'sleep 0.6; echo cleaned up; exit 3' TERM
+sleep {marker} & echo started > out/started
+wait
+"""
 STUBBORN = """#!/bin/sh
 trap '' TERM INT HUP
 sleep {marker} & echo started > out/started
@@ -105,13 +110,24 @@ def test_stopping_ends_the_tree_first(
     assert ("cleaned up" in out) == (script is PATIENT)  # the script had its grace
 
 
-@pytest.mark.parametrize("script", [PATIENT, STUBBORN], ids=["patient", "stubborn"])
+@pytest.mark.parametrize("script", [SLOW, STUBBORN], ids=["slow", "stubborn"])
 def test_a_second_ctrl_c_leaves_nothing_either(confining: Desk, script: str) -> None:
-    """Somebody who is impatient, and a TERM on top: the clean-up goes on, the first one counts."""
+    """Somebody who is impatient, and a TERM on top: the script keeps its grace, the first signal counts."""
     running = start(confining, script)
     for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
         running.send(number, group=True)
         time.sleep(0.05)
+    code, out, _ = running.end()
+    assert code == 130
+    assert ("cleaned up" in out) == (script is SLOW)
+
+
+def test_ctrl_c_held_down_is_130_to_the_very_end(confining: Desk) -> None:
+    """Signals that go on while skillrun exits change its exit code no more, not even in the last moment."""
+    running = start(confining, PATIENT)
+    while running.process.poll() is None:
+        running.send(signal.SIGINT, group=False)
+        time.sleep(0.0005)
     assert running.end()[0] == 130
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,9 +11,9 @@ from typing import TYPE_CHECKING
 import generate
 import presence
 import pytest
-import schemas
 import tables
 
+import schemas
 from skillrun.permissions.near import near_key
 from skillrun.permissions.request import OTHERS_KEYS, TOP_KEYS
 from skillrun.resources import table
@@ -103,14 +105,10 @@ def test_cells_that_the_design_names(key: str, written: str, layer: str, cell: s
     assert row[place] == cell
 
 
+@functools.cache
 def _rows() -> list[list[str]]:
     """Find the rows out once."""
-    if not _ROWS:
-        _ROWS.extend(presence.ceiling_rows())
-    return _ROWS
-
-
-_ROWS: list[list[str]] = []
+    return presence.ceiling_rows()
 
 
 def lines(value: object) -> Iterator[dict]:
@@ -134,8 +132,6 @@ def test_no_reason_is_cut_off(name: str) -> None:
 
 def test_the_schema_knows_misspellings_as_the_reader_does() -> None:
     """The pattern of near keys takes what `near_key` takes, over every one-letter change and many others."""
-    import re  # noqa: PLC0415 - only here
-
     own = (*TOP_KEYS, *OTHERS_KEYS)
     pattern = re.compile(schemas.near(TOP_KEYS, but=own))
     letters = "aesx_-"

@@ -135,7 +135,11 @@ ready(); rest()
 """,
         Control.SURVIVES,
     ),
-    Adversary("stops-itself", "fork(lambda: (time.sleep(0.05), ready())); os.kill(os.getpid(), signal.SIGSTOP); rest()", Control.STUBBORN),
+    Adversary(
+        "stops-itself",
+        "fork(lambda: (time.sleep(0.05), ready())); os.kill(os.getpid(), signal.SIGSTOP); rest()",
+        Control.STUBBORN,
+    ),
     Adversary(
         "twenty-stopped-sessions",
         """

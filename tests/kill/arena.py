@@ -12,7 +12,6 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 import skillrun.sandbox.wire
 from skillrun import Host, Runner
 
@@ -61,12 +61,12 @@ def marked(token: str) -> list[int]:
     """List the living processes that carry a token in their arguments or environment."""
     found = []
     word = token.encode()
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
             for source in ("cmdline", "environ"):
-                with contextlib.suppress(OSError), open(f"/proc/{name}/{source}", "rb") as file:
-                    if word in file.read():
-                        found.append(int(name))
+                with contextlib.suppress(OSError):
+                    if word in (entry / source).read_bytes():
+                        found.append(int(entry.name))
                         break
     return found
 
@@ -116,11 +116,11 @@ class Holdings:
         """Count."""
         gc.collect()
         found = {}
-        for name in os.listdir("/proc/self/fd"):
+        for entry in Path("/proc/self/fd").iterdir():
             with contextlib.suppress(OSError):
-                target = os.readlink(f"/proc/self/fd/{name}")
+                target = str(entry.readlink())
                 if not target.endswith("/fd"):
-                    found[int(name)] = target
+                    found[int(entry.name)] = target
         return cls(found, threading.active_count())
 
     def leaked(self) -> dict[int, str]:
@@ -208,7 +208,9 @@ class Arena:
     def everything(self) -> list[int]:
         """List what is alive of this arena, wardens and launchers included."""
         return [
-            pid for pid in {*marked(self.skills.name), *marked(self.temporary.name)} if state(pid) not in {"Z", "X", ""}
+            pid
+            for pid in {*marked(self.skills.name), *marked(self.temporary.name)}
+            if state(pid) not in {"Z", "X", ""}
         ]
 
     def assert_dead(self, *, why: str = "") -> None:
@@ -252,7 +254,11 @@ class Arena:
 @contextlib.contextmanager
 def plain(arena: Arena, script: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run a script as a program without skillrun would: a child, pipes, nothing else."""
-    environ = {"SKILL_DIR": str(script.parent.parent), "WORKSPACE": str(arena.workspace), "PATH": "/usr/bin:/bin"}
+    environ = {
+        "SKILL_DIR": str(script.parent.parent),
+        "WORKSPACE": str(arena.workspace),
+        "PATH": "/usr/bin:/bin",
+    }
     process = subprocess.Popen(
         [str(script)],
         stdin=subprocess.DEVNULL,
@@ -370,8 +376,13 @@ def spare_pids(runner: Runner) -> list[int]:
     return children(launcher_pid(runner))
 
 
+def scratches(runner: Runner) -> list[Path]:
+    """List the scratch folders of runs that are still there; `bin` is the launcher's own."""
+    root = runner.launcher.scratch_root
+    found = [entry for entry in root.iterdir() if entry.name not in {"bin", "runs"}]
+    return found + (list((root / "runs").iterdir()) if (root / "runs").is_dir() else [])
+
+
 def set_grace(monkeypatch: Any, seconds: float) -> None:
     """Shorten the polite time, which would be most of what a kill test takes."""
     monkeypatch.setattr(skillrun.sandbox.wire, "GRACE", seconds)
-
-

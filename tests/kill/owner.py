@@ -29,7 +29,12 @@ def main() -> None:
     run.await_ready()
     if order["fork"] == "during":
         copy = _copy()
-    pids = {"owner": os.getpid(), "launcher": launcher_pid(runner), "warden": warden_pid(runner), "copy": copy}
+    pids = {
+        "owner": os.getpid(),
+        "launcher": launcher_pid(runner),
+        "warden": warden_pid(runner),
+        "copy": copy,
+    }
     print(json.dumps(pids), flush=True)
     run.result(within=60)
 

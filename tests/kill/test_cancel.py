@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import skillrun.runner
 from adversaries import ADVERSARIES, BY_NAME
 from arena import LEVELS, Background, Watch, set_grace
 
+import skillrun.runner
 from skillrun import Runner, Termination
 
 if TYPE_CHECKING:
@@ -157,9 +157,8 @@ def test_a_second_ctrl_c_leaves_nothing_open(arena: Arena, mode: str) -> None:
                 threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     arena.script(BY_NAME["ignores-term"].source)
-    with arena.runner(mode) as runner:
-        with pytest.raises(KeyboardInterrupt):
-            runner.run("demo", "go.py", timeout=60, sinks=(Twice(), Watch()))
+    with arena.runner(mode) as runner, pytest.raises(KeyboardInterrupt):
+        runner.run("demo", "go.py", timeout=60, sinks=(Twice(), Watch()))
     time.sleep(0.3)
     arena.assert_clean()
 
@@ -173,7 +172,7 @@ def test_a_sink_that_raises_ends_the_run_first(
 
     class Broken(Watch):
         def feed(self, chunk: bytes) -> None:
-            raise ZeroDivisionError
+            raise ZeroDivisionError(len(chunk))
 
     arena.script(BY_NAME["floods-both-streams"].source)
     with arena.runner(mode) as runner:
@@ -218,7 +217,7 @@ def _round(arena: Arena, runner: Runner, chosen: list[Adversary], timeout: float
 
 
 def _rounds() -> int:
-    """Rounds of the long form: SKILLRUN_ROUNDS, 200 by default."""
+    """Return the rounds of the long form: SKILLRUN_ROUNDS, 200 by default."""
     return int(os.environ.get("SKILLRUN_ROUNDS", "200"))
 
 

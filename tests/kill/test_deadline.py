@@ -74,6 +74,22 @@ def test_a_script_can_use_the_polite_time(arena: Arena, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", LEVELS)
+def test_a_stopped_script_is_continued_to_use_the_polite_time(arena: Arena, mode: str) -> None:
+    """A stopped process handles SIGTERM only once it is continued, so both are sent."""
+    arena.script(
+        "import os, signal, sys\n"
+        "def leave(*_):\n    print('cleared', flush=True)\n    sys.exit(7)\n"
+        "signal.signal(signal.SIGTERM, leave)\nprint('ready', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)\n"
+        "signal.pause()\n"
+    )
+    with arena.runner(mode) as runner:
+        result = runner.run("demo", "go.py", timeout=0.4)
+    assert (result.stdout.text, result.exit_code) == ("ready\ncleared\n", 7)
+    assert result.duration_s < 1.5
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("mode", LEVELS)
 def test_output_of_before_the_end_is_kept(arena: Arena, mode: str) -> None:
     """Case B-01: a grandchild that holds the pipe does not hold the call, and what was printed is there."""
     arena.script("#!/bin/sh\necho so far\nsleep 60 & wait\n", name="go.sh")
@@ -86,7 +102,8 @@ def test_output_of_before_the_end_is_kept(arena: Arena, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize(
-    "line", ["sleep 60 &", "setsid sleep 61 &", "(sleep 60 & sleep 61 &) &", "setsid sleep 60 >/dev/null 2>&1 &"]
+    "line",
+    ["sleep 60 &", "setsid sleep 61 &", "(sleep 60 & sleep 61 &) &", "setsid sleep 60 >/dev/null 2>&1 &"],
 )
 def test_a_background_process_does_not_outlive_its_script(arena: Arena, mode: str, line: str) -> None:
     """Cases B-02 and B-03: the call returns at once with exit 0, and says that leftovers were ended."""

@@ -43,7 +43,9 @@ def owner(arena: Arena, mode: str, *, fork: str = "") -> Iterator[dict[str, int]
     """Run `owner.py` until its script is ready; give the process ids."""
     order = {"root": str(arena.root), "token": arena.token, "mode": mode, "fork": fork}
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "owner.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, str(Path(__file__).parent / "owner.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -77,7 +79,9 @@ def test_the_owner_is_killed(arena: Arena, name: str, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize("when", ["before", "during"])
-def test_the_owner_is_killed_while_a_copy_of_it_holds_every_socket(arena: Arena, mode: str, when: str) -> None:
+def test_the_owner_is_killed_while_a_copy_of_it_holds_every_socket(
+    arena: Arena, mode: str, when: str
+) -> None:
     """A forked copy (multiprocessing) keeps the sockets open; the death is noticed all the same."""
     arena.script(BY_NAME["daemon"].source)
     with owner(arena, mode, fork=when) as pids:
@@ -91,7 +95,9 @@ def test_the_owner_is_killed_while_a_copy_of_it_holds_every_socket(arena: Arena,
 @pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize("part", ["launcher", "warden"])
 @pytest.mark.parametrize("name", FEW)
-def test_the_launcher_or_the_warden_is_killed_during_a_run(arena: Arena, name: str, part: str, mode: str) -> None:
+def test_the_launcher_or_the_warden_is_killed_during_a_run(
+    arena: Arena, name: str, part: str, mode: str
+) -> None:
     """The call returns soon, says what happened, and nothing of the script is alive when it does."""
     arena.script(BY_NAME[name].source)
     with arena.runner(mode) as runner:
@@ -132,7 +138,8 @@ def test_the_launcher_and_the_warden_are_killed_together(arena: Arena, name: str
 def test_the_launcher_is_killed_and_much_is_left_to_bury(arena: Arena, mode: str) -> None:
     """Three hundred processes take the warden a while: the result waits for the proof, not for the first sign."""
     source = BY_NAME["daemon"].source.replace(
-        "daemon(); ready(); rest()", "[fork(lambda: time.sleep(20), session=True) for _ in range(300)]; ready(); rest()"
+        "daemon(); ready(); rest()",
+        "[fork(lambda: time.sleep(20), session=True) for _ in range(300)]; ready(); rest()",
     )
     arena.script(source)
     with arena.runner(mode) as runner:
@@ -154,7 +161,8 @@ def test_launcher_and_warden_are_killed_and_members_flood_on(arena: Arena, mode:
     flood = "def flood():\n    block = b'y' * 65536\n    while not over():\n        os.write(1, block)\n"
     arena.script(
         BY_NAME["daemon"].source.replace(
-            "daemon(); ready(); rest()", f"{flood}deaf()\nready()\n[daemon(flood) for _ in range(6)]\nrest()\n"
+            "daemon(); ready(); rest()",
+            f"{flood}deaf()\nready()\n[daemon(flood) for _ in range(6)]\nrest()\n",
         )
     )
     with arena.runner(mode) as runner:
@@ -173,7 +181,7 @@ def test_the_launcher_is_killed_at_any_moment(arena: Arena, mode: str) -> None:
     """Between a request and its result there is no moment at which its death leaves a call, a process or a folder."""
     seed = int(os.environ.get("SKILLRUN_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
     random_ = random.Random(seed)
-    arena.script(BY_NAME["daemon"].source)
+    arena.script(BY_NAME["leader-exits-daemon-holds-stdout"].source)
     for turn in range(int(os.environ.get("SKILLRUN_ROUNDS", "8"))):
         with arena.runner(mode) as runner:
             runner.launcher.start()
@@ -189,7 +197,13 @@ def test_the_launcher_is_killed_at_any_moment(arena: Arena, mode: str) -> None:
                 pytest.fail(f"seed {seed}, turn {turn}: {problem!r}")
             finally:
                 assert not arena.survivors(), f"seed {seed}, turn {turn}: {describe(arena.survivors())}"
-            assert result.error is not None, f"seed {seed}, turn {turn}: {result.termination}"
+            # Killed too early or too late, it was replaced or not needed: then the run is a whole one.
+            whole = (result.termination, result.exit_code, run.watch.head) == (
+                Termination.EXITED,
+                0,
+                b"ready\n",
+            )
+            assert whole or result.error is not None, f"seed {seed}, turn {turn}: {result.termination}"
     arena.assert_clean()
 
 
@@ -290,7 +304,10 @@ def test_many_threads_lose_the_launcher_at_once(arena: Arena, mode: str) -> None
             except BaseException as problem:  # noqa: BLE001 - collected for the test's own thread
                 wrong.append(problem)
                 return
-            if result.error is None and (result.termination, result.stdout.text) != (Termination.EXITED, "fine\n"):
+            if result.error is None and (result.termination, result.stdout.text) != (
+                Termination.EXITED,
+                "fine\n",
+            ):
                 wrong.append(result)
             elif result.error is not None and result.error.rule != "launcher-died":
                 wrong.append(result.error)

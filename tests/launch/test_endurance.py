@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from arena import MODES, Holdings, children, launcher_pid, set_grace, state, warden_pid, zombies
+from arena import MODES, Holdings, children, launcher_pid, scratches, set_grace, state, warden_pid, zombies
 
 from skillrun import Termination
 
@@ -25,7 +25,9 @@ def _dead(pid: int) -> list[int]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_two_hundred_runs_half_of_them_timeouts(arena: Arena, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+def test_two_hundred_runs_half_of_them_timeouts(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
     """Case B-21: no zombie of ours, of the launcher's or of the warden's; somebody else's child is not reaped."""
     set_grace(monkeypatch, 0.1)
     arena.script("#!/bin/sh\n(sleep 60 &)\nexec sleep 60\n", name="long.sh")
@@ -37,7 +39,9 @@ def test_two_hundred_runs_half_of_them_timeouts(arena: Arena, monkeypatch: pytes
         runner.launcher.start()
 
         def one(number: int) -> bool:
-            result = runner.run("demo", "long.sh" if number % 2 else "short.sh", timeout=0.05 if number % 2 else 20)
+            result = runner.run(
+                "demo", "long.sh" if number % 2 else "short.sh", timeout=0.05 if number % 2 else 20
+            )
             return result.termination is (Termination.TIMED_OUT if number % 2 else Termination.EXITED)
 
         with ThreadPoolExecutor(4) as pool:
@@ -75,7 +79,9 @@ def _threads(arena: Arena, mode: str, threads: int, runs: int) -> None:
         logging_thread = threading.Thread(target=log)
         logging_thread.start()
         try:
-            pool = [threading.Thread(target=work, args=(runner, number), daemon=True) for number in range(threads)]
+            pool = [
+                threading.Thread(target=work, args=(runner, number), daemon=True) for number in range(threads)
+            ]
             for thread in pool:
                 thread.start()
             last = time.monotonic() + 90
@@ -113,13 +119,13 @@ def test_nothing_grows(arena: Arena, mode: str, runs: int) -> None:
             list(pool.map(lambda _: runner.run("demo", "go.sh"), range(50)))
             held = Holdings.now()
             parts = [launcher_pid(runner), warden_pid(runner)]
-            fds = [len(os.listdir(f"/proc/{pid}/fd")) for pid in parts]
+            fds = [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in parts]
             sizes = [resident(pid) for pid in parts]
             results = list(pool.map(lambda _: runner.run("demo", "go.sh").leftovers, range(runs)))
             assert not held.leaked()
-            assert [len(os.listdir(f"/proc/{pid}/fd")) for pid in parts] == fds
+            assert [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in parts] == fds
             for pid, size in zip(parts, sizes, strict=True):
                 assert resident(pid) - size < 1 << 20
         assert all(results)
-        assert not list(runner.launcher.scratch_root.iterdir())
+        assert not scratches(runner)
     arena.assert_clean()

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import skillrun.launch.launcher
-from arena import MODES, Background, Faults, Holdings, launcher_pid, marked
+from arena import MODES, Background, Faults, Holdings, launcher_pid, marked, scratches
 
+import skillrun.launch.launcher
 from skillrun import Host, SkillrunError, Termination
 
 if TYPE_CHECKING:
@@ -83,7 +83,12 @@ def test_a_call_that_fails_before_the_start(
 
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(socket, "socketpair"), (skillrun.launch.launcher.tempfile, "mkdtemp"), (subprocess, "Popen"), (os, "mkdir")],
+    [
+        (socket, "socketpair"),
+        (skillrun.launch.launcher.tempfile, "mkdtemp"),
+        (subprocess, "Popen"),
+        (os, "mkdir"),
+    ],
 )
 def test_a_call_that_fails_at_the_start_of_the_launcher(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
@@ -159,7 +164,7 @@ def test_the_owner_has_few_descriptors_left(arena: Arena, mode: str) -> None:
             with faults.of((free, "next run")):
                 assert runner.run("demo", "go.py").stdout.text == "fine\n"
         with faults.of("folders"):
-            assert not list(runner.launcher.scratch_root.iterdir())
+            assert not scratches(runner)
     faults.assert_none()
     arena.assert_clean()
 
@@ -182,9 +187,13 @@ def test_the_launcher_has_few_descriptors_left(arena: Arena, mode: str) -> None:
             with contextlib.suppress(ProcessLookupError):
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
             if result is not None and result.error is None:
-                assert result.stdout.text == "fine\n", f"{result.termination} {result.exit_code}, and it never ran"
+                assert result.stdout.text == "fine\n", (
+                    f"{result.termination} {result.exit_code}, and it never ran"
+                )
             assert Path(f"/proc/{pid}").exists(), "the launcher died of it"
-            assert result is None or result.error is None or result.error.rule != "launcher-died", "but it lives"
+            assert result is None or result.error is None or result.error.rule != "launcher-died", (
+                "but it lives"
+            )
             assert runner.run("demo", "go.py").stdout.text == "fine\n"
             assert launcher_pid(runner) == pid
     faults.assert_none()
@@ -246,9 +255,8 @@ def test_a_launcher_that_is_not_ours(arena: Arena, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(skillrun.launch.launcher.sys, "executable", str(fake))
     monkeypatch.setattr(skillrun.launch.launcher, "_HELLO_TIMEOUT", 0.5)
     monkeypatch.setattr(skillrun.launch.launcher, "_FAREWELL", 0.5)
-    with arena.runner() as runner:
-        with pytest.raises(SkillrunError, match="launcher"):
-            runner.run("demo", "go.py")
+    with arena.runner() as runner, pytest.raises(SkillrunError, match="launcher"):
+        runner.run("demo", "go.py")
     assert not marked(fake.name)
     arena.assert_clean()
 

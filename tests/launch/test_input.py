@@ -47,7 +47,9 @@ def test_input_comes_whole(arena: Arena, mode: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("line", ["exit 5", "exec <&-; sleep 0.2; exit 5", "head -c 10 >/dev/null; sleep 0.2; exit 5"])
+@pytest.mark.parametrize(
+    "line", ["exit 5", "exec <&-; sleep 0.2; exit 5", "head -c 10 >/dev/null; sleep 0.2; exit 5"]
+)
 def test_input_that_nobody_reads_holds_nothing(arena: Arena, mode: str, line: str) -> None:
     """20 MB for a script that exits, closes its stdin, or reads ten bytes: its own end is the result."""
     arena.script(f"#!/bin/sh\n{line}\n", name="go.sh")

@@ -52,7 +52,9 @@ def _measure(arena: Arena, mode: str, timeout: float) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("script", ["yes", "yes >&2", "yes & yes >&2", "yes 12345678 & while :; do printf x; done"])
+@pytest.mark.parametrize(
+    "script", ["yes", "yes >&2", "yes & yes >&2", "yes 12345678 & while :; do printf x; done"]
+)
 def test_endless_output_takes_no_memory(arena: Arena, script: str, mode: str) -> None:
     """Case B-05: both streams drained and counted, cut to the limit; the caller grows by 16 MB at most."""
     arena.script(f"#!/bin/sh\n{script}\n", name="go.sh")
@@ -90,7 +92,9 @@ def test_one_giant_line(arena: Arena, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_output_that_is_not_utf8(arena: Arena, mode: str) -> None:
     """Case B-07: no exception, the exit code is kept, NUL does not end the text, and it can be written as JSON."""
-    arena.script("#!/bin/sh\nprintf 'ok \\377\\376\\000 end'; printf '\\355\\240\\200' >&2; exit 3\n", name="go.sh")
+    arena.script(
+        "#!/bin/sh\nprintf 'ok \\377\\376\\000 end'; printf '\\355\\240\\200' >&2; exit 3\n", name="go.sh"
+    )
     with arena.runner(mode) as runner:
         result = runner.run("demo", "go.sh")
     assert (result.exit_code, result.stdout.text) == (3, "ok \ufffd\ufffd\0 end")
@@ -148,7 +152,10 @@ def test_output_that_is_passed_on_waits_for_its_reader(arena: Arena, mode: str) 
 @pytest.mark.parametrize("mode", MODES)
 def test_both_streams_passed_on_to_one_descriptor(arena: Arena, mode: str) -> None:
     """A terminal or `2>&1`: both streams arrive whole, and the call ends."""
-    arena.script("#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' o &\nhead -c 300000 /dev/zero | tr '\\0' e >&2\nwait\n", name="go.sh")
+    arena.script(
+        "#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' o &\nhead -c 300000 /dev/zero | tr '\\0' e >&2\nwait\n",
+        name="go.sh",
+    )
     reading, writing = os.pipe()
     got = bytearray()
 
@@ -190,7 +197,9 @@ def test_a_reader_that_has_stopped_reading_does_not_stop_the_deadline(
 ) -> None:
     """One deadline over start, output and exit: a stalled reader delays neither the death nor the result for ever."""
     set_grace(monkeypatch, 0.2)
-    arena.script("import os\nos.write(1, b'ready\\n')\nwhile True:\n    os.write(1, b'x' * 4096)\n    os.write(2, b'y' * 4096)\n")
+    arena.script(
+        "import os\nos.write(1, b'ready\\n')\nwhile True:\n    os.write(1, b'x' * 4096)\n    os.write(2, b'y' * 4096)\n"
+    )
     reading, writing = os.pipe()
     errors, errors_end = os.pipe()
     try:

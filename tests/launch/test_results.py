@@ -106,7 +106,15 @@ def test_arguments_that_look_like_options_are_not_ours(arena: Arena, mode: str) 
     arena.script("import json, sys\nprint(json.dumps(sys.argv[1:]))\n")
     faults = Faults()
     with arena.runner(mode) as runner:
-        for words in (["--help"], ["--", "x"], ["-p", "(allow default)"], [""], ["-c", "echo no"], ["-I", "-S"], []):
+        for words in (
+            ["--help"],
+            ["--", "x"],
+            ["-p", "(allow default)"],
+            [""],
+            ["-c", "echo no"],
+            ["-I", "-S"],
+            [],
+        ):
             with faults.of(words):
                 assert runner.run("demo", "go.py", words).json == words
     faults.assert_none()
@@ -160,7 +168,9 @@ def test_no_secret_of_the_environment_reaches_a_script(
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("source", [f"#!{PYTHON} -IS", "#!/bin/sh"])
-def test_only_three_descriptors_are_open_in_a_script(arena: Arena, tmp_path: Path, mode: str, source: str) -> None:
+def test_only_three_descriptors_are_open_in_a_script(
+    arena: Arena, tmp_path: Path, mode: str, source: str
+) -> None:
     """Case B-23: not the caller's, inheritable ones included, and none of skillrun's; for the first run and a later one."""
     secret = tmp_path / "secret"
     secret.write_text("hidden words")

@@ -9,7 +9,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 import pytest
-from arena import MODES
+from arena import MODES, scratches
 
 from skillrun.confine.trees import remove
 from skillrun.errors import ConfigError
@@ -174,9 +174,9 @@ def test_names_made_to_confuse(open_path: Path, user: int) -> None:
             (root / f"w{number}" / f".skillrun-{number}" / "x" / "y").mkdir(parents=True)
         (root / ".skillrun-7").write_text("x")
         raw = os.fsencode(root)
-        os.mkdir(raw + b"/\xff\xfe")
+        os.mkdir(raw + b"/\xff\xfe")  # noqa: PTH102 - a path has no bytes
         os.mkfifo(raw + b"/\xff\xfe/pipe")
-        os.mkdir(raw + b"/" + b"n" * 255)
+        os.mkdir(raw + b"/" + b"n" * 255)  # noqa: PTH102 - see above
         for number in range(500):
             (root / f"f{number}").touch()
         assert remove(str(root))
@@ -221,7 +221,7 @@ def test_a_script_that_makes_a_mess_of_its_scratch(arena: Arena, mode: str) -> N
         result = runner.run("demo", "go.py", timeout=20)
         assert result.ok, result.stderr.text
         assert not os.path.lexists(result.stdout.text.strip())
-        assert not list(runner.launcher.scratch_root.iterdir())
+        assert not scratches(runner)
     assert keep.read_text() == "keep"
     arena.assert_clean()
 
@@ -311,7 +311,9 @@ def test_making_fails_half_way_and_nothing_stays(tmp_path: Path) -> None:
 def test_a_granted_path_that_is_missing_exists_during_the_run_only(arena: Arena, mode: str) -> None:
     """Through the whole pipeline: made before, seen by the script, removed when unused, kept when used."""
     arena.out.rmdir()
-    arena.script("import os, sys\nout = os.environ['WORKSPACE'] + '/out'\nprint(os.path.isdir(out))\nif sys.argv[1:]:\n    open(out + '/f', 'w').write('x')\n")
+    arena.script(
+        "import os, sys\nout = os.environ['WORKSPACE'] + '/out'\nprint(os.path.isdir(out))\nif sys.argv[1:]:\n    open(out + '/f', 'w').write('x')\n"
+    )
     with arena.runner(mode) as runner:
         assert runner.run("demo", "go.py").stdout.text == "True\n"
         assert not arena.out.exists()
