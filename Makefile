@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 .DELETE_ON_ERROR:
-.PHONY: demo install test test-all fuzz lint format bench help clean
+.PHONY: demo docs install test test-all fuzz lint format bench help clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -89,3 +89,6 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 $(VENV)/installed-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@ $(VENV)/installed
+
+docs: install ## write the generated parts of the documentation
+	$(BIN)/python docs/generate.py

@@ -38,11 +38,11 @@ from skillrun.permissions.workspace import check_workspace
 from skillrun.problem import Problem, error
 from skillrun.roots import PROJECT_ROOTS, look_through, skill_roots
 from skillrun.sandbox.choose import Choice, choose
-from skillrun.sandbox.complete import Guarded, Subject, complete
+from skillrun.sandbox.complete import Guarded, Subject, complete, first_parts
 from skillrun.sandbox.environment import BIN
 from skillrun.sandbox.installation import own_code, search_folders
 from skillrun.sandbox.landscape import survey
-from skillrun.sandbox.specials import find_specials
+from skillrun.sandbox.search import search
 from skillrun.skills.digest import digest, identity
 from skillrun.skills.interpreter import family_of, find_interpreter
 from skillrun.skills.model import Command, Starter
@@ -205,8 +205,8 @@ class Runner:
             arguments=typed_arguments,
             voice=self._voice(found, version),
         )
-        specials = find_specials({*grant.capabilities.fs_read, found.path})
-        policy = complete(grant, place, subject, guarded=self.guarded(found), specials=specials)
+        inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
+        policy = complete(grant, place, subject, guarded=self.guarded(found), found=inside)
         return Ready(found, version, subject, place, grant, policy)
 
     def find(self, skill: Skill | Path | str) -> Skill:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +21,7 @@ from skillrun.roots import look_through, skill_roots
 from skillrun.skills.discover import RootStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from skillrun.problem import Problem
@@ -40,18 +43,30 @@ def command(ctx: click.Context, roots: tuple[str, ...], setting: Setting, *, as_
     """List skills and their scripts, what each asks for, and everything that is wrong with them."""
     named = tuple(current() / root for root in (*setting.skills, *roots))
     host = current_host()
-    found = listing(look_through(skill_roots(setting.folder(), host, named), host))
-    problems = list(found.all_problems)
-    if not found.rows:
-        problems.append(_nothing(found, named, setting.folder()))
-    if as_json:
-        emit_bytes(document.write(shapes.listing(found)))
-    else:
-        view = stdout_view(ctx)
-        if found.rows:
+    with _uncollected():
+        found = listing(look_through(skill_roots(setting.folder(), host, named), host))
+        problems = list(found.all_problems)
+        if not found.rows:
+            problems.append(_nothing(found, named, setting.folder()))
+        if as_json:
+            emit_bytes(document.write(shapes.listing(found)))
+        elif found.rows:
+            view = stdout_view(ctx)
             emit(lines(found, base=view.base, columns=view.columns, style=view.style))
     _report(ctx, problems)
     return _exit_code(found, named)
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Put the garbage collector off: thousands of skills are no garbage, and looking through them takes a third longer."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _report(ctx: click.Context, problems: list[Problem]) -> None:

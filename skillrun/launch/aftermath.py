@@ -34,7 +34,7 @@ def violations(policy: Policy, landscape: Landscape, *, quarantine: Path | None)
     found = [*_script_changed(policy), *_replaced(policy, landscape)]
     repositories = set()
     for kept in policy.kept:
-        if kept.path in landscape.spots or not os.path.lexists(kept.path):
+        if kept.path in landscape.present or not os.path.lexists(kept.path):
             continue
         repository = _new_repository(kept.path, landscape)
         if repository is None:
@@ -94,7 +94,8 @@ def _new_repository(path: Path, landscape: Landscape) -> Path | None:
 
 def _known(place: Path, landscape: Landscape) -> bool:
     """Tell whether anything at or below a path was there before the run."""
-    return any(place == path or place in path.parents for path in landscape.spots)
+    known = {*landscape.spots, *landscape.present}
+    return any(place == path or place in path.parents for path in known)
 
 
 def _repository_made(repository: Path) -> Iterator[Problem]:

@@ -50,7 +50,9 @@ class Endpoint:
             host, closed, rest = text.partition("]")
             if not closed:
                 raise ValueError("the bracket is never closed")
-            host, ports = host + closed, rest.removeprefix(":") if rest.startswith(":") else rest or None
+            if rest and not rest.startswith(":"):
+                raise ValueError("after the bracket comes nothing or `:port`")
+            host, ports = host + closed, rest[1:] if rest else None
         else:
             host, colon, after = text.partition(":")
             ports = after if colon else None

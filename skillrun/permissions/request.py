@@ -158,8 +158,8 @@ def _section(metadata: Mapping, reader: Reader, found: dict[str, Entry]) -> None
 def _ours(
     entry: Entry, reader: Reader, found: dict[str, Entry], *, spelled: str, strings: bool = False
 ) -> None:
-    key, _, limit = entry.key.partition(".") if strings else (entry.key, "", "")
-    if key not in ALL_KEYS or (limit and key != "limits"):
+    key, dot, limit = entry.key.partition(".") if strings else (entry.key, "", "")
+    if key not in ALL_KEYS or (dot and (key != "limits" or not limit)):
         near = near_key(entry.key, ALL_KEYS)
         advice = f"did you mean `{near}`?" if near else f"the keys are {', '.join(ALL_KEYS)}"
         reader.fault("near-key" if near else "unknown-key", f"`{spelled}` is not a key", entry.at, advice)

@@ -12,12 +12,11 @@ from skillrun.sandbox.environment import environment
 from skillrun.sandbox.policy import Access, Kept, PathRule, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.place import Place
-    from skillrun.sandbox.specials import Specials
+    from skillrun.sandbox.search import Search
     from skillrun.skills.digest import FileIdentity
     from skillrun.skills.model import Interpreter, Script, Skill
 
@@ -49,7 +48,7 @@ class Guarded:
     hidden: tuple[tuple[Path, str], ...] = ()
 
 
-def complete(grant: Grant, place: Place, subject: Subject, *, guarded: Guarded, specials: Specials) -> Policy:
+def complete(grant: Grant, place: Place, subject: Subject, *, guarded: Guarded, found: Search) -> Policy:
     """Make the policy. Pure: every path comes resolved with the arguments."""
     command = _command(subject)
     rules = _rules(grant, place, subject, programs=guarded.programs)
@@ -66,10 +65,10 @@ def complete(grant: Grant, place: Place, subject: Subject, *, guarded: Guarded, 
         interpreter=subject.interpreter,
         rules=rules,
         kept=(
-            *(Kept(path, kind, readable=False) for path, kind in specials.found),
-            *_kept(grant, place, subject, guarded=guarded, writes=writes),
+            *(Kept(path, kind, readable=False) for path, kind in found.doors),
+            *_kept(grant, place, subject, guarded=guarded, writes=writes, bases=found.bases),
         ),
-        unix=specials.complete,
+        searched=found.complete,
         links=(*grant.links, *(subject.interpreter.links if subject.interpreter else ())),
         network=bool(grant.capabilities.network),
         timeout=grant.capabilities.timeout,
@@ -109,7 +108,13 @@ def _rules(grant: Grant, place: Place, subject: Subject, *, programs: Path) -> t
 
 
 def _kept(
-    grant: Grant, place: Place, subject: Subject, *, guarded: Guarded, writes: tuple[Path, ...]
+    grant: Grant,
+    place: Place,
+    subject: Subject,
+    *,
+    guarded: Guarded,
+    writes: tuple[Path, ...],
+    bases: tuple[Path, ...],
 ) -> tuple[Kept, ...]:
     """Give what is kept from the script, hidden paths first: a path that is both is hidden."""
     kept = [Kept(denied.path, denied.reason, readable=False) for denied in grant.denied]
@@ -125,7 +130,7 @@ def _kept(
         if subject.interpreter is not None:
             own = (subject.interpreter.real, *subject.interpreter.links, *subject.interpreter.prefixes)
             kept += [Kept(path, "an interpreter", readable=True) for path in own]
-        kept += protected_names(writes)
+        kept += protected_names(writes, bases)
     first: dict[Path, Kept] = {}
     for entry in kept:
         first.setdefault(entry.path, entry)
@@ -133,13 +138,18 @@ def _kept(
 
 
 @functools.lru_cache(maxsize=64)
-def protected_names(roots: Sequence[Path]) -> tuple[Kept, ...]:
-    """Give the paths of `profiles/protected.yaml` at, above and directly in each write root.
+def protected_names(roots: tuple[Path, ...], bases: tuple[Path, ...]) -> tuple[Kept, ...]:
+    """Give the paths of `profiles/protected.yaml` at, above and in each write root, and in folders that have any.
 
     Above, because a root may itself lie in a protected folder, such as `.git/hooks`.
     """
-    bases = {base for root in roots for base in (root, *root.parents)}
+    inside = {base for base in bases if any(root in base.parents for root in roots)}
+    places = sorted({base for root in roots for base in (root, *root.parents)} | inside)
     names = resources.table("protected")["names"]
-    return tuple(
-        Kept(base / line["name"], line["why"], readable=True) for base in sorted(bases) for line in names
-    )
+    return tuple(Kept(place / line["name"], line["why"], readable=True) for place in places for line in names)
+
+
+@functools.cache
+def first_parts() -> frozenset[str]:
+    """Return the first part of every protected name: what a search looks for."""
+    return frozenset(line["name"].split("/")[0] for line in resources.table("protected")["names"])

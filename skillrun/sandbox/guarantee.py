@@ -11,6 +11,8 @@ from skillrun.permissions.grant import Requirement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from skillrun.sandbox.policy import Policy
+
 
 class State(enum.Enum):
     """How far a guarantee holds."""
@@ -57,6 +59,12 @@ class Guarantees:
         if self.signals is not State.ENFORCED and "ipc" not in lacking:
             lacking.append("ipc")
         return tuple(lacking)
+
+
+def written(policy: Policy) -> State:
+    """Answer for fs-write: only partial where folders to write could not be searched for protected files."""
+    alone = policy.write_roots == (policy.scratch,)
+    return State.ENFORCED if policy.searched or alone else State.PARTIAL
 
 
 UNCONFINED = Guarantees(

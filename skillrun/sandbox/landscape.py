@@ -41,7 +41,7 @@ class Landscape:
 
     Entries that are links are left out: a rule on a link would be a rule on its target. `program` is what is executed, links
     followed. `pins` are the folders between a granted root and what is kept in it, `links` the targets
-    of the link nodes that the run needs.
+    of the link nodes that the run needs, `present` the kept paths that were there at all.
     """
 
     spots: Mapping[Path, Spot]
@@ -49,6 +49,7 @@ class Landscape:
     program: Spot | None = None
     pins: Mapping[Path, Spot] = field(default_factory=dict)
     links: Mapping[Path, str] = field(default_factory=dict)
+    present: frozenset[Path] = frozenset()
 
 
 def survey(policy: Policy, *, split: bool) -> Landscape:
@@ -73,7 +74,8 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
     entries = {folder: _list(folder, spots) for folder in sorted(between)} if split else {}
     pins = {folder: spot for folder in between if (spot := _spot(folder)) is not None}
     links = {path: target for path in policy.links if (target := _target(path)) is not None}
-    return Landscape(spots, entries, _program(policy.argv[0]), pins, links)
+    present = frozenset(kept.path for kept in policy.kept if kept.path in spots or os.path.lexists(kept.path))
+    return Landscape(spots, entries, _program(policy.argv[0]), pins, links, present)
 
 
 def _check_present(rule: PathRule, spots: Mapping[Path, Spot]) -> None:

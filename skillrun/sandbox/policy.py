@@ -46,8 +46,8 @@ class Kept:
 class Policy:
     """Everything about one run that a backend has to enforce or pass on. All paths are physical.
 
-    `links` are link nodes through which granted paths and the interpreter are spelled. `unix` says that
-    unix sockets may be used, where a backend can keep those of others away.
+    `links` are link nodes through which granted paths and the interpreter are spelled. `searched` says
+    that the granted folders were searched whole for sockets and protected names.
     """
 
     skill: Path
@@ -63,7 +63,7 @@ class Policy:
     kept: tuple[Kept, ...]
     links: tuple[Path, ...]
     network: bool
-    unix: bool
+    searched: bool
     timeout: float
     limits: Limits
     require: Requirement

@@ -371,6 +371,38 @@ def test_blocks_the_skill_folder_swapped_for_a_link_while_the_run_starts(scene: 
     assert ATTEMPT not in run.out, "another script was started than the one that was planned"
 
 
+def test_blocks_a_granted_folder_swapped_for_a_link_after_planning(scene: Scene) -> None:
+    """What is opened at the start is compared with what was planned: another folder is not taken instead (law 5)."""
+    token = scene.secret(scene.outside / "secret.txt")
+    scene.file(scene.workspace / "data/secret.txt", "harmless\n")
+    scene.script("print(open('data/secret.txt').read())", front='fs_read: ["data"]')
+    run = scene.confined(before_start=[str(scene.workspace / "data"), str(scene.outside)])
+    assert token not in run.said
+    assert run.told["termination"] == "failed_to_start"
+    assert run.told["error"]["rule"] == "changed-before-start"
+    assert token in scene.plainly().out
+
+
+def test_blocks_the_working_folder_swapped_after_planning(scene: Scene) -> None:
+    """The folder to start in is the one that was planned, though nothing of it was granted (law 5)."""
+    scene.folder(scene.outside / "other")
+    scene.script("print(os.path.samefile('.', args[0]))", front="timeout: 5")
+    run = scene.confined(
+        scene.outside / "other", before_start=[str(scene.workspace), str(scene.outside / "other")]
+    )
+    assert "True" not in run.out
+
+
+def test_blocks_a_script_swapped_after_planning(scene: Scene) -> None:
+    """The script that is started is the one that was planned, by inode and by content (DESIGN 9)."""
+    scene.script("print('planned')")
+    other = scene.file(scene.outside / "other.py", scene.path.read_text().replace("planned", "other"), 0o700)
+    run = scene.confined(before_start=[str(scene.path), str(other)])
+    assert "other" not in run.out
+    assert run.told["termination"] == "failed_to_start"
+    assert "other" in scene.plainly().out
+
+
 @pytest.fixture
 def shared_file(scene: Scene) -> Iterator[Path]:
     """Give a file in /dev/shm, where every process of this user can find it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 import subprocess
 from pathlib import Path
 
@@ -252,39 +251,40 @@ print('generation', int.from_bytes(word[:4], sys.byteorder))
     "how",
     ["chmod", "fchmod", "open", "openat", "creat", "tmpfile", "mknod", "mknodat", "openat2", "fchmodat2"],
 )
-@pytest.mark.parametrize("bit", [stat.S_ISUID, stat.S_ISGID])
-def test_blocks_making_a_set_id_file(scene: Scene, how: str, bit: int) -> None:
+def test_blocks_making_a_set_id_file(scene: Scene, how: str) -> None:
     """No file becomes set-id, not even one of the script's own in its own folder."""
     body = """
 os.umask(0)
-how, mode = args[0], int(args[1]) | 0o755
-name = (how + args[1]).encode()
+how = args[0]
 def made():
     os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o755))
-if how == 'chmod': made(); os.chmod(name, mode)
-if how == 'fchmod': made(); os.fchmod(os.open(name, os.O_RDONLY), mode)
-if how == 'fchmodat2': made(); call('fchmodat2', -100, name, mode, 0)
-if how == 'open': libc.syscall(2, name, os.O_CREAT | os.O_WRONLY, mode) if os.uname().machine == 'x86_64' else os.open(name, os.O_CREAT | os.O_WRONLY, mode)
-if how == 'openat': os.open(name, os.O_CREAT | os.O_WRONLY, mode, dir_fd=os.open('.', os.O_PATH))
-if how == 'creat': libc.creat(name, mode)
-if how == 'tmpfile':
-    file = os.open('.', os.O_TMPFILE | os.O_WRONLY, mode)
-    libc.linkat(-100, b'/proc/self/fd/%d' % file, -100, name, 0x400)
-    print('mode %o' % os.fstat(file).st_mode)
-if how == 'mknod': os.mknod(name, stat.S_IFREG | mode)
-if how == 'mknodat': os.mknod(name, stat.S_IFREG | mode, dir_fd=os.open('.', os.O_PATH))
-if how == 'openat2': call('openat2', -100, name, struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, mode, 0), 24)
+for mode in (0o4755, 0o2755):
+    name = b'%o' % mode
+    try:
+        if how == 'chmod': made(); os.chmod(name, mode)
+        if how == 'fchmod': made(); os.fchmod(os.open(name, os.O_RDONLY), mode)
+        if how == 'fchmodat2': made(); call('fchmodat2', -100, name, mode, 0)
+        if how == 'open': libc.syscall(2, name, os.O_CREAT | os.O_WRONLY, mode) if os.uname().machine == 'x86_64' else os.open(name, os.O_CREAT | os.O_WRONLY, mode)
+        if how == 'openat': os.open(name, os.O_CREAT | os.O_WRONLY, mode, dir_fd=os.open('.', os.O_PATH))
+        if how == 'creat': libc.creat(name, mode)
+        if how == 'tmpfile':
+            file = os.open('.', os.O_TMPFILE | os.O_WRONLY, mode)
+            libc.linkat(-100, b'/proc/self/fd/%d' % file, -100, name, 0x400)
+            print('mode %o' % os.fstat(file).st_mode)
+        if how == 'mknod': os.mknod(name, stat.S_IFREG | mode)
+        if how == 'mknodat': os.mknod(name, stat.S_IFREG | mode, dir_fd=os.open('.', os.O_PATH))
+        if how == 'openat2': call('openat2', -100, name, struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, mode, 0), 24)
+    except OSError as failure: print(failure)
 """
     scene.script(body)
-    run = scene.confined(how, bit)
+    run = scene.confined(how)
     assert run.attempted
-    found = [p for p in scene.workspace.iterdir() if p.stat().st_mode & 0o6000]
-    assert found == []
-    assert f"mode {bit | 0o100755:o}" not in run.out
+    assert [path.name for path in scene.workspace.iterdir() if path.stat().st_mode & 0o6000] == []
+    assert not {"mode 104755", "mode 102755"} & set(run.out.splitlines())
     for path in scene.workspace.iterdir():
         path.unlink()
-    scene.plainly(how, bit)
-    assert [p for p in scene.workspace.iterdir() if p.stat().st_mode & bit]
+    control = scene.plainly(how)
+    assert {p.stat().st_mode & 0o6000 for p in scene.workspace.iterdir()} == {0o4000, 0o2000}, control
 
 
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm", "/var/tmp"])
@@ -368,13 +368,32 @@ def test_reports_a_usual_skill_root_that_appears(scene: Scene) -> None:
     assert not made or any("skills" in str(one["path"]) for one in run.told["violations"])
 
 
-@pytest.mark.parametrize("name", PROTECTED)
-def test_blocks_changing_what_runs_later(scene: Scene, name: str) -> None:
+def changed_of(scene: Scene, names: list[str]) -> tuple[list[str], list[str]]:
+    """Try to append to each of some files of the workspace; return which the confined run changed, and the control."""
+    targets = [scene.file(scene.workspace / name, harmless(name)) for name in names]
+    scene.script("""
+for path in args:
+    try: open(path, 'a').write('# changed\\n')
+    except OSError as failure: print(failure)
+""")
+    before = [State.of(target) for target in targets]
+    run = scene.confined(*targets)
+    assert run.attempted, run
+    confined = [State.of(target) for target in targets]
+    scene.plainly(*targets)
+    plain = [State.of(target) for target in targets]
+    return (
+        [name for name, old, new in zip(names, before, confined, strict=True) if old != new],
+        [name for name, old, new in zip(names, before, plain, strict=True) if old != new],
+    )
+
+
+def test_blocks_changing_what_runs_later(scene: Scene) -> None:
     """Files that other programs run or obey keep their content in a writable workspace (law 8)."""
-    target = scene.file(scene.workspace / name, harmless(name))
-    if name.startswith(".git/"):
-        scene.file(scene.workspace / ".git/HEAD", "ref: refs/heads/main\n")
-    blocks_change(scene, "open(args[0], 'a').write('# changed\\n')", target)
+    scene.file(scene.workspace / ".git/HEAD", "ref: refs/heads/main\n")
+    changed, control = changed_of(scene, PROTECTED)
+    assert changed == []
+    assert control == PROTECTED
 
 
 @pytest.mark.parametrize("name", [".git/hooks/pre-commit", ".git/config", ".envrc", "skillrun.yaml"])
@@ -385,18 +404,19 @@ def test_blocks_replacing_what_runs_later(scene: Scene, name: str) -> None:
     blocks_change(scene, OVER, target, target, scene.workspace / "own/new")
 
 
-@pytest.mark.parametrize("name", START_FILES)
-def test_blocks_changing_shell_start_files(scene: Scene, name: str) -> None:
+def test_blocks_changing_shell_start_files(scene: Scene) -> None:
     """Shell start files stay, where the operator lets a script work among them (law 8)."""
-    target = scene.file(scene.workspace / name)
-    blocks_change(scene, "open(args[0], 'a').write('# changed\\n')", target)
+    changed, control = changed_of(scene, START_FILES)
+    assert changed == []
+    assert control == START_FILES
 
 
-@pytest.mark.parametrize("name", [".gitconfig", ".config/git/config"])
-def test_blocks_changing_the_users_git_configuration(scene: Scene, name: str) -> None:
+def test_blocks_changing_the_users_git_configuration(scene: Scene) -> None:
     """Git's own settings of a user name commands, as those of a repository do (law 8)."""
-    target = scene.file(scene.workspace / name)
-    blocks_change(scene, "open(args[0], 'a').write('[core]\\n\\tpager = touch /tmp/owned\\n')", target)
+    names = [".gitconfig", ".config/git/config"]
+    changed, control = changed_of(scene, names)
+    assert changed == []
+    assert control == names
 
 
 def test_blocks_moving_a_repository_away(scene: Scene) -> None:

@@ -58,6 +58,8 @@ def started(runner: Runner, request: dict[str, Any]) -> dict[str, Any]:
 
     def note(ready: Any, plan: Any) -> None:
         scratches.append(str(ready.policy.scratch))
+        if request.get("before_start"):
+            swap(*request["before_start"])
         modes.append(ready.policy.scratch.stat().st_mode & 0o7777)
 
     survey = RUNNER.survey
@@ -109,16 +111,20 @@ def claim(runner: Runner, changes: dict[str, Any]) -> None:
         runner.launcher.probe = lambda: replace(real(), **changes)  # type: ignore[method-assign]
 
 
-def meddled(survey: Any, swap: list[str]) -> Any:
+def meddled(survey: Any, places: list[str]) -> Any:
     """Return a survey before which somebody else replaces a folder by a link: [folder, target]."""
 
     def wrapper(*arguments: Any, **named: Any) -> Any:
-        folder, target = swap
-        Path(folder).rename(f"{folder}.moved")
-        Path(folder).symlink_to(target)
+        swap(*places)
         return survey(*arguments, **named)
 
     return wrapper
+
+
+def swap(path: str, target: str) -> None:
+    """Do what somebody else could do at any moment: move a path away and put a link to another in its place."""
+    Path(path).rename(f"{path}.moved")
+    Path(path).symlink_to(target)
 
 
 def problem(one: Any) -> dict[str, Any]:

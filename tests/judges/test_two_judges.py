@@ -146,7 +146,8 @@ def judge(scene: Scene, world: World) -> list[str]:
         folder = inside and place in world.folders
         # What splitting costs at level 1, as its warning says: a folder that holds something kept can't be
         # listed or written itself. It may then be less than the model, never more.
-        less = scene.level == 1 and folder
+        # A link is a name in its folder: where that was not granted it may not be there, but never leads further.
+        less = (scene.level == 1 and folder) or path in through
         # At level 2 the folders on the way to something granted are there, made for the run and holding nothing else.
         if scene.level == 2 and folder and any(below(root, place) for root in (*world.read, *world.write)):
             continue

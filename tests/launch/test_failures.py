@@ -212,9 +212,8 @@ def test_a_temporary_folder_that_can_not_be_used(arena: Arena, state: str) -> No
             place = Path("/proc/self")  # not even root makes folders there
         else:
             place.mkdir(mode=0o500)
-    with arena.runner(host=Host(temporary=place)) as runner:
-        with pytest.raises(SkillrunError, match=place.name):
-            runner.run("demo", "go.py")
+    with arena.runner(host=Host(temporary=place)) as runner, pytest.raises(SkillrunError, match=place.name):
+        runner.run("demo", "go.py")
     arena.assert_clean()
 
 

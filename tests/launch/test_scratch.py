@@ -191,16 +191,15 @@ def test_a_folder_that_is_gone_counts_as_removed(tmp_path: Path) -> None:
 
 
 def test_scratch_is_private(tmp_path: Path) -> None:
-    """Mode 0700 at any umask, a name that can't be guessed, an output folder, both names of Python."""
+    """Mode 0700 at any umask, a name that can't be guessed, an output folder."""
     before = os.umask(0)
     try:
-        first, second = (make_scratch(tmp_path, tmp_path / "py") for _ in range(2))
+        first, second = (make_scratch(tmp_path) for _ in range(2))
     finally:
         os.umask(before)
     assert first != second
     assert stat.S_IMODE(first.stat().st_mode) == 0o700
-    assert sorted(entry.name for entry in first.iterdir()) == ["bin", "output"]
-    assert sorted(entry.name for entry in (first / "bin").iterdir()) == ["python", "python3"]
+    assert sorted(entry.name for entry in first.iterdir()) == ["output"]
     assert remove_scratch(first)
 
 
@@ -278,7 +277,8 @@ def test_a_link_in_the_way_of_a_missing_path(tmp_path: Path, place: str) -> None
     try:
         made = make_missing([(work / "other", True), (wanted, False)])
     except ConfigError as problem:
-        assert "f.txt" in str(problem)
+        said = str(problem)
+        assert "f.txt" in said  # noqa: PT017 - both ways are right: an error, or nothing made
     else:
         remove_untouched(made)
     assert not list(outside.iterdir())

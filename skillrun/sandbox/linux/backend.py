@@ -111,7 +111,7 @@ class Linux:
             backend="linux",
             level=level2.LEVEL,
             guarantees=granted,
-            base=level2.base(probe, network=policy.network, unix=policy.unix),
+            base=level2.base(probe, network=policy.network, unix=policy.searched),
             warnings=(*level2.warnings(policy, probe), *second_names(policy, landscape)),
             wire={**plan, **level2.additions(policy, landscape, probe)},
         )

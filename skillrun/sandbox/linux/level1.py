@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from skillrun import resources
 from skillrun.problem import Problem, warning
-from skillrun.sandbox.guarantee import Guarantees, State
+from skillrun.sandbox.guarantee import Guarantees, State, written
 from skillrun.sandbox.linux import rights
 from skillrun.sandbox.linux.seccomp import Conditions, assemble
 from skillrun.sandbox.linux.split import READ, split
@@ -30,7 +30,7 @@ def guarantees(policy: Policy, probe: Probe) -> Guarantees:
     scoped = State.ENFORCED if probe.landlock >= rights.SIGNAL_ABI else State.PARTIAL
     return Guarantees(
         fs_read=State.ENFORCED,
-        fs_write=State.ENFORCED,
+        fs_write=written(policy),
         network=State.OPEN if policy.network else State.ENFORCED,
         ipc=scoped,
         processes=State.ENFORCED,

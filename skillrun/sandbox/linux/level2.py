@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from skillrun import resources
 from skillrun.problem import Problem, warning
-from skillrun.sandbox.guarantee import Guarantees, State
+from skillrun.sandbox.guarantee import Guarantees, State, written
 from skillrun.sandbox.linux import rights
 from skillrun.sandbox.linux.seccomp import Conditions, assemble
 from skillrun.sandbox.policy import Access
@@ -33,7 +33,7 @@ def guarantees(policy: Policy) -> Guarantees:
     """Answer for each promise at level 2; SECURITY.md names the test that attacks each."""
     return Guarantees(
         fs_read=State.ENFORCED,
-        fs_write=State.ENFORCED,
+        fs_write=written(policy),
         network=State.OPEN if policy.network else State.ENFORCED,
         ipc=State.ENFORCED,
         processes=State.ENFORCED,
@@ -87,7 +87,7 @@ def limits(policy: Policy, probe: Probe) -> list[list[int]]:
 
 def warnings(policy: Policy, probe: Probe) -> Iterator[Problem]:
     """Say what this run does without."""
-    if not policy.unix:
+    if not policy.searched:
         yield warning(
             "unix-sockets-denied",
             "the granted folders have too many entries to look for other programs' sockets in them, so the "
