@@ -511,7 +511,7 @@ def _policy(*, network: bool) -> Policy:
         kept=(),
         links=(),
         network=network,
-        unix=True,
+        searched=True,
         timeout=1,
         limits=Limits(),
         require=Requirement.NONE,
