@@ -9,6 +9,7 @@ from skillrun.problem import Problem, error, warning
 from skillrun.sandbox.backend import LaunchPlan
 from skillrun.sandbox.linux import level1, level2, rights
 from skillrun.sandbox.linux.seccomp import ARCHITECTURES
+from skillrun.sandbox.policy import Access
 from skillrun.sandbox.wire import wire
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Linux:
                 guarantees=granted,
                 base=level1.base(probe, network=policy.network),
                 wire=wire(policy, landscape, mode="group", rules=rules),
-                warnings=(*level1.warnings(policy, landscape), *second_names(policy, landscape)),
+                warnings=(*level1.warnings(policy, landscape), *told(policy, landscape)),
             )
         plan = wire(policy, landscape, mode="init", rules=(), extra_limits=level2.limits(policy, probe))
         return LaunchPlan(
@@ -112,18 +113,29 @@ class Linux:
             level=level2.LEVEL,
             guarantees=granted,
             base=level2.base(probe, network=policy.network, unix=policy.searched),
-            warnings=(*level2.warnings(policy, probe), *second_names(policy, landscape)),
+            warnings=(*level2.warnings(policy, probe), *told(policy, landscape)),
             wire={**plan, **level2.additions(policy, landscape, probe)},
         )
 
 
-def second_names(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
-    """Warn of kept files that have other names on disk: neither level can find those."""
+def told(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
+    """Warn of grants that what is kept overrules, and of kept files with other names, which neither level can find."""
     for kept in policy.kept:
         spot = landscape.spots.get(kept.path)
-        if spot is not None and not spot.folder and spot.names > 1:
+        if spot is None:
+            continue
+        if not spot.folder and spot.names > 1:
             yield warning(
                 "second-name",
                 f"`{kept.path}` is kept from the script and has {spot.names} names (hard links); another one may be granted",
                 help="find them with `find -samefile`",
             )
+        for rule in policy.rules:
+            over = kept.path == rule.path or kept.path in rule.path.parents
+            if over and rule.access is Access.WRITE and rule.path != policy.scratch:
+                yield warning(
+                    "grant-overruled",
+                    f"`{rule.path}` is granted for writing and stays as it is: `{kept.path}` must not be changed, "
+                    f"because {kept.reason}",
+                    help="grant a folder that holds nothing of the kind",
+                )
