@@ -6,11 +6,14 @@ import contextlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.measure import Row, in_turn
 from skillrun import Runner, current_host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 # As issue 4 names them, with the least binds that start /bin/true.
 BWRAP = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -58,8 +57,8 @@ def rows(rounds: int) -> list[Row]:
     for count in (2_000, 20_000):
         with tempfile.TemporaryDirectory() as top:
             make(Path(top, "skills"), count)
-            os.mkdir(f"{top}/work")
-            command = [sys.executable, "-m", "skillrun", "list", "--json", f"{top}/skills"]
+            Path(top, "work").mkdir()
+            command = [sys.executable, "-m", "skillrun", "list", f"{top}/skills"]
 
             def do(words: list[str], cwd: str = f"{top}/work") -> None:
                 subprocess.run(words, stdout=subprocess.DEVNULL, check=True, cwd=cwd)
@@ -69,7 +68,7 @@ def rows(rounds: int) -> list[Row]:
                     "list": lambda command=command: do(command),
                     "floor": lambda top=top: do([sys.executable, "-c", _FLOOR, f"{top}/skills"]),
                 },
-                max(3, min(rounds // 40, 4_000 // (count // 100))) if rounds >= 40 else 3,
+                3 if count > 10_000 else max(3, rounds // 20),
             )
         per_skill[count] = times["list"] / count
         name = f"skillrun list over {count:,} skills"

@@ -30,7 +30,7 @@ class Row:
 def in_turn(things: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """Return the median seconds of each thing; all are done once in every round, so drift hits all alike."""
     times: dict[str, list[float]] = {name: [] for name in things}
-    for name, do in things.items():
+    for do in things.values():
         do()  # warm caches: the first of anything is not what is compared
     for _ in range(rounds):
         for name, do in things.items():

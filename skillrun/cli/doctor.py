@@ -12,8 +12,11 @@ from skillrun.cli.probes import try_everything
 from skillrun.cli.setting import output_options
 from skillrun.cli.terminal import stdout_view
 from skillrun.host import current_host
+from skillrun.launch.facts import host_facts
 from skillrun.report import document
 from skillrun.report.health import Health, lines, shape
+from skillrun.sandbox.linux.limits import limits_of
+from skillrun.sandbox.linux.remedies import remedies
 
 if TYPE_CHECKING:
     from skillrun.cli.probes import Tried
@@ -48,12 +51,15 @@ def command(ctx: click.Context, *, backend: str | None, as_json: bool) -> int:
 def examine(tried: Tried) -> Health:
     """Put together what the probes found."""
     first = tried.first
-    remedies = [] if first is None or first.error is None or first.error.help is None else [first.error.help]
+    told = list(remedies(tried.probe, host_facts())) if tried.probe is not None else []
+    if not told and first is not None and first.error is not None and first.error.help is not None:
+        told = [first.error.help]
     return Health(
         platform=sys.platform,
         backend=None if first is None else first.backend,
         level=None if first is None else first.level,
         guarantees=None if first is None else first.guarantees,
         trials=tried.trials,
-        remedies=tuple(remedies),
+        remedies=tuple(told),
+        limits=limits_of(None if first is None else first.level),
     )

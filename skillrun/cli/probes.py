@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from skillrun.cli.interrupts import Interrupts
     from skillrun.host import Host
     from skillrun.launch.result import Result
+    from skillrun.sandbox.backend import Probe
 
 MARKER: Final = "SKILLRUN_DOCTOR_MARKER"
 """A variable of the caller that no script may see."""
@@ -65,10 +66,14 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What the probes found; `first` is the Result of the simplest one, None when it could not be had."""
+    """What the probes found; `first` is the Result of the simplest one, None when it could not be had.
+
+    `probe` is what the launcher found, None where it could not be started.
+    """
 
     trials: tuple[Trial, ...]
     first: Result | None
+    probe: Probe | None = None
 
 
 def try_everything(host: Host, backend: str | None, interrupts: Interrupts) -> Tried:
@@ -85,7 +90,7 @@ def try_everything(host: Host, backend: str | None, interrupts: Interrupts) -> T
         try:
             with interrupts.held():
                 runner.launcher.start()
-            return _try(runner, ground)
+            return replace(_try(runner, ground), probe=runner.launcher.probe())
         finally:
             with interrupts.held():
                 runner.close()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from skillrun.launch.aftermath import structured
 from skillrun.launch.capture import Captured
-from skillrun.launch.result import Result
+from skillrun.launch.result import Result, Termination
+from skillrun.sandbox.linux.limits import limits_met
 
 if TYPE_CHECKING:
     from skillrun.launch.drive import Outcome
@@ -60,6 +61,8 @@ def result_of(
     """Put a Result together from what is known; without an outcome nothing was started."""
     subject, policy = ready.subject, ready.policy
     stdout = outcome.stdout if outcome else NOTHING
+    failed = outcome is not None and verdict.termination is Termination.EXITED and verdict.exit_code != 0
+    met = tuple(limits_met(plan.level, outcome.stderr.text)) if failed and plan and outcome else ()
     return Result(
         skill=ready.skill,
         digest=ready.digest,
@@ -83,6 +86,6 @@ def result_of(
         guarantees=plan.guarantees if plan else None,
         grant=ready.grant,
         violations=violations,
-        warnings=(*layers.problems, *policy.warnings, *(plan.warnings if plan else ())),
+        warnings=(*layers.problems, *policy.warnings, *(plan.warnings if plan else ()), *met),
         usage=verdict.usage,
     )

@@ -29,7 +29,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What was found out. `backend`, `level` and `guarantees` are None where nothing confines."""
+    """What was found out. `backend`, `level` and `guarantees` are None where nothing confines.
+
+    `limits` are what the level can't do: a name, the limit in words, and the reason.
+    """
 
     platform: str
     backend: str | None
@@ -37,6 +40,7 @@ class Health:
     guarantees: Guarantees | None
     trials: tuple[Trial, ...]
     remedies: tuple[str, ...]
+    limits: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def confined(self) -> bool:
@@ -55,6 +59,7 @@ def shape(health: Health) -> shapes.Shape:
         "guarantees": shapes.guarantees(health.guarantees),
         "probes": [{"name": trial.name, "ok": trial.ok, "detail": trial.detail} for trial in health.trials],
         "remedies": list(health.remedies),
+        "limits": [{"name": name, "what": what, "why": why} for name, what, why in health.limits],
     }
 
 
@@ -77,6 +82,11 @@ def lines(health: Health, view: View) -> Iterator[str]:
         word, colour = ("ok", "green") if trial.ok else ("FAILED", "red")
         text = trial.name.ljust(16) + escape(trial.detail)
         yield from view.pair(word, text, colour, wide=8)
+    if health.limits:
+        yield ""
+        yield view.title(f"what level {health.level} can't do")
+        for _, what, why in health.limits:
+            yield from fold(escape(f"{what} ({why})"), view.columns, first="  - ", indent="    ")
     if health.remedies:
         yield ""
         yield view.title("what helps")

@@ -111,6 +111,19 @@ print(open(args[0]).read() == 'x' and 'read it')
     blocks_reading(scene, body, "read it", target)
 
 
+def test_blocks_capabilities_from_ever_coming_back(scene: Scene) -> None:
+    """The bounding set is empty and no_new_privs is set, in the script and in what it starts."""
+    body = """
+left = [n for n in range(64) if libc.prctl(23, n, 0, 0, 0) == 1]
+print('left', left if os.getuid() == 0 or args else [], 'new', libc.prctl(39, 0, 0, 0, 0))
+"""
+    scene.script(body)
+    # At level 2 everybody had capabilities in the namespace; at level 1 only root had any to bound.
+    run = scene.confined(*["all"] * (scene.level == 2))
+    assert "left [] new 1\n" in run.out, run
+    assert "left [] new 1" not in scene.plainly("all").out
+
+
 def test_blocks_administration(scene: Scene) -> None:
     """Host name, clock and kernel log are nobody's business."""
     body = """

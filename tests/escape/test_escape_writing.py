@@ -337,6 +337,20 @@ def test_blocks_a_skill_that_is_the_workspace_from_changing_itself(scene: Scene)
     blocks_change(scene, body, scene.workspace / "SKILL.md")
 
 
+def test_blocks_a_skill_named_by_its_folder_from_changing_itself(scene: Scene) -> None:
+    """A skill that was named by path, and lies in no known root, can't change itself either (C-17)."""
+    scene.skills = scene.workspace / "drafts"
+    target = scene.skills / "attack/SKILL.md"
+    blocks_change(
+        scene,
+        "open(args[0], 'a').write('# changed\\n')",
+        target,
+        target,
+        skill=str(scene.skills / "attack"),
+        skills=[],
+    )
+
+
 def test_blocks_changing_another_skill_of_the_root(scene: Scene) -> None:
     """A skill can't write into its neighbour, nor add one."""
     scene.skills = scene.workspace / "skills"

@@ -68,7 +68,10 @@ def draw(rng: random.Random) -> World:
             name = rng.choice(("a", "b", "ab", "data", "out", "deep"))
             folders.add(f"{parent}/{name}".strip("/"))
     folders.discard("")
-    files = {f"{rng.choice(['', *sorted(folders)])}/{rng.choice(('f', 'a.txt', '.env', 'g'))}".strip("/") for _ in range(9)}
+    files = {
+        f"{rng.choice(['', *sorted(folders)])}/{rng.choice(('f', 'a.txt', '.env', 'g'))}".strip("/")
+        for _ in range(9)
+    }
     if rng.random() < 0.5:
         base = rng.choice(["", *sorted(folders)])
         git = f"{base}/.git".strip("/")
@@ -76,7 +79,8 @@ def draw(rng: random.Random) -> World:
         files |= {f"{git}/config", f"{git}/HEAD", f"{git}/hooks/post-commit"}
     places = sorted(folders | files)
     links = tuple(
-        (f"link{n}", rng.choice([*places, "../outside/secret", "/etc/shadow"])) for n in range(rng.randint(0, 3))
+        (f"link{n}", rng.choice([*places, "../outside/secret", "/etc/shadow"]))
+        for n in range(rng.randint(0, 3))
     )
     pick = lambda: tuple(sorted({rng.choice([".", *places]) for _ in range(rng.randint(0, 3))}))  # noqa: E731
     deny = tuple(sorted({rng.choice(places) for _ in range(rng.randint(0, 2))}))
@@ -85,16 +89,16 @@ def draw(rng: random.Random) -> World:
 
 def below(path: str, root: str) -> bool:
     """Whether a path is a root or lies in it."""
-    return root == "." or path == root or path.startswith(root + "/")
+    return root in {".", path} or path.startswith(root + "/")
 
 
 def allowed(world: World, path: str, *, write: bool) -> bool:
-    """The model. Secrets by name right under a root are denied; hooks and config of git are protected."""
+    """Answer as the model: secrets by name right under a root are denied, hooks and config of git protected."""
     roots = world.write if write else (*world.read, *world.write)
     holding = [root for root in roots if below(path, root)]
     granted = {*least({*world.read, *world.write}), *least(set(world.write))}
     secret = any(below(path, f"{root}/.env".removeprefix("./")) for root in granted | {"."})
-    secret |= path.split("/")[-1] == ".env" and path in granted
+    secret |= path.rpartition("/")[2] == ".env" and path in granted
     denied = any(below(path, name) for name in world.deny)
     parts = path.split("/")
     protected = any(
@@ -115,7 +119,9 @@ def build(scene: Scene, world: World) -> None:
     for file in world.files:
         scene.file(scene.workspace / file)
     for name, target in world.links:
-        scene.link(scene.workspace / name, target if target.startswith(("/", "..")) else scene.workspace / target)
+        scene.link(
+            scene.workspace / name, target if target.startswith(("/", "..")) else scene.workspace / target
+        )
     scene.secret(scene.outside / "secret")
 
 
@@ -177,7 +183,9 @@ def test_the_model_is_not_always_no(scene: Scene) -> None:
     """The judges are asked about paths that are allowed, too: an empty world would prove nothing."""
     rng = random.Random(7)
     worlds = [draw(rng) for _ in range(30)]
-    answers = [allowed(w, p, write=wr) for w in worlds for p in (*w.files, *w.folders) for wr in (False, True)]
+    answers = [
+        allowed(w, p, write=wr) for w in worlds for p in (*w.files, *w.folders) for wr in (False, True)
+    ]
 
     assert 0.2 < sum(answers) / len(answers) < 0.9
     assert Path(scene.workspace).exists()

@@ -114,6 +114,30 @@ def test_output_is_read_after_the_script_has_ended(arena: Arena) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_what_lies_in_the_pipe_at_the_end_is_passed_on(arena: Arena, mode: str) -> None:
+    """A script that fills its pipe and ends at once: passing on goes in small steps, and all of it arrives."""
+    arena.script("import os\nos.write(1, b'x' * 65536)\nos._exit(0)\n")
+    reading, writing = os.pipe()
+    got = bytearray()
+
+    def read() -> None:
+        time.sleep(0.1)
+        while chunk := os.read(reading, 4096):
+            got.extend(chunk)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with arena.runner(mode) as runner:
+        for _ in range(5):
+            assert runner.run("demo", "go.py", sinks=(PassOn(writing), PassOn(writing))).ok
+    os.close(writing)
+    reader.join(10)
+    os.close(reading)
+    assert len(got) == 5 * 65536
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_output_that_is_passed_on_waits_for_its_reader(arena: Arena, mode: str) -> None:
     """Back-pressure: a slow reader slows the script down, gets every byte in order, and nothing is kept."""
     arena.script(
@@ -238,6 +262,7 @@ def test_output_passed_on_to_a_non_blocking_pipe(arena: Arena) -> None:
     got = bytearray()
 
     def read() -> None:
+        time.sleep(0.3)  # until the pipe is full
         while chunk := os.read(reading, 1000):
             got.extend(chunk)
 
