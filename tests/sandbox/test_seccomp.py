@@ -307,6 +307,13 @@ MUST: dict[str, list[tuple[tuple[int, ...], str | int | None, str | int | None]]
     "setpriority": [((2, 0), errno.EPERM, errno.EPERM), ((0, 5), errno.EPERM, errno.EPERM), ((0, 0), ALLOW, ALLOW)],
     "ioprio_set": [((3, 0), errno.EPERM, errno.EPERM), ((1, 0), ALLOW, ALLOW), ((1, 9), errno.EPERM, errno.EPERM)],
     "kill": [((1, 9), ALLOW, ALLOW)],
+    "statmount": [((0,), errno.EPERM, errno.EPERM)],
+    "init_module": [((0,), errno.EPERM, errno.EPERM)],
+    "kexec_load": [((0,), errno.EPERM, errno.EPERM)],
+    "open": [((0, O_CREAT, 0o4755), errno.EPERM, errno.EPERM), ((0, O_TMPFILE, 0o2755), errno.EPERM, errno.EPERM),
+             ((0, 0, 0o6777), ALLOW, ALLOW), ((0, O_CREAT, 0o777), ALLOW, ALLOW)],
+    "creat": [((0, 0o4755), errno.EPERM, errno.EPERM), ((0, 0o755), ALLOW, ALLOW)],
+    "mknod": [((0, 0o104755), errno.EPERM, errno.EPERM), ((0, 0o100755), ALLOW, ALLOW)],
     "personality": [((0xFFFFFFFF,), ALLOW, ALLOW), ((0x0040000,), errno.EPERM, errno.EPERM)],
 }  # fmt: skip
 
@@ -347,11 +354,45 @@ def test_signals_are_stopped_where_the_kernel_does_not_scope_them(machine: str) 
         assert answer("tgkill", pid, pid, 9) == errno.EPERM
     for name in ("tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal"):
         assert answer(name, 1234) == errno.EPERM
-    for request in (
-        0x8901,
-        0x8902,
-    ):  # FIOSETOWN, SIOCSPGRP: who gets SIGIO of a socket, and a pair can be made
-        assert answer("ioctl", 3, request) == errno.EPERM
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("request_number", [0x8901, 0x8902])
+def test_the_owner_of_a_socket_is_not_set(machine: str, request_number: int) -> None:
+    """FIOSETOWN and SIOCSPGRP say who gets SIGIO of a socket, which a script can make a pair of: a signal (C-32)."""
+    program = assemble(Conditions(machine=machine, level=1, network=False, signals_scoped=False))
+    architecture, column = MACHINES[machine]
+    number = NUMBERS["ioctl"][column]
+    assert number is not None
+    call = Call(number, (3, request_number, 0, 0, 0, 0), architecture)
+    assert meaning(interpret(program, call)) == errno.EPERM
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("scoped", [True, False])
+@pytest.mark.parametrize("family", [1, 2, 10, 16, 17, 31, 40, 43])
+def test_a_network_is_the_internet(machine: str, level: int, family: int, *, scoped: bool) -> None:
+    """With a network granted: IPv4 and IPv6; at level 2 netlink, and unix where abstract names are kept inside."""
+    program = assemble(Conditions(machine=machine, level=level, network=True, signals_scoped=scoped))
+    architecture, column = MACHINES[machine]
+    number = NUMBERS["socket"][column]
+    assert number is not None
+    allowed = {2, 10} if level == 1 else {1, 2, 10, 16} if scoped else {2, 10, 16}
+    answer = meaning(interpret(program, Call(number, (family, 1, 0, 0, 0, 0), architecture)))
+    assert (answer == ALLOW) is (family in allowed)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_unix_sockets_are_closed_where_nobody_looked_for_them(machine: str) -> None:
+    """At level 2, when the look for sockets under granted folders was not finished, none can be made at all."""
+    architecture, column = MACHINES[machine]
+    number = NUMBERS["socket"][column]
+    assert number is not None
+    for unix in (True, False):
+        conditions = Conditions(machine=machine, level=2, network=False, signals_scoped=True, unix=unix)
+        call = Call(number, (1, 1, 0, 0, 0, 0), architecture)
+        assert meaning(interpret(assemble(conditions), call)) == (ALLOW if unix else errno.EACCES)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

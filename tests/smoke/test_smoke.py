@@ -215,7 +215,10 @@ def test_renaming_between_folders_of_one_grant_works(scene: Scene) -> None:
     """Files move between folders of one granted root although kept paths lie in it."""
     scene.folder(scene.workspace / ".git" / "hooks")
     scene.file(scene.workspace / ".git" / "config", "[core]\n")
-    scene.script("import os\nos.mkdir('a'); os.mkdir('b'); open('a/f','w'); os.rename('a/f','b/f'); print('done')", prelude=False)
+    scene.script(
+        "import os\nos.mkdir('a'); os.mkdir('b'); open('a/f','w'); os.rename('a/f','b/f'); print('done')",
+        prelude=False,
+    )
 
     works(scene, "rename")
 
