@@ -31,6 +31,17 @@ EVENTS_FD = 3
 _CHUNK = 1 << 16
 
 
+class never_returning:  # noqa: N801 - it reads as a statement
+    """A block that a forked child must not leave: it would go on as a second launcher, and tidy up like one."""
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, *problem: object) -> None:
+        """End the process."""
+        os._exit(127)
+
+
 def prepare() -> None:
     """Take the steps of a confined run that need no plan, so that they can be taken ahead of it.
 
@@ -177,6 +188,15 @@ def _digest(descriptor: int) -> str:
     while chunk := os.read(descriptor, _CHUNK):
         state.update(chunk)
     return str(state.hexdigest())
+
+
+def read_plan(descriptor: int) -> dict[str, Any]:
+    """Read a plan from the memory file it was sent in."""
+    with open(descriptor, "rb") as file:
+        plan = json.load(file)
+    if not isinstance(plan, dict):
+        raise TypeError("a plan is a map")
+    return plan
 
 
 def fail(report: int, stage: str, problem: BaseException) -> None:

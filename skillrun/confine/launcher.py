@@ -10,9 +10,9 @@ import signal
 import socket
 import time
 
-from . import calls
+from . import calls, child
 from .run import Run
-from .spare import Spare, read_plan
+from .spare import Spare
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Launcher:
     def _learn(self, words: bytes, descriptor: int) -> None:
         """Take a base that later runs refer to by its number."""
         try:
-            base = read_plan(descriptor)
+            base = child.read_plan(descriptor)
             if len(self._bases) < _MOST_BASES:
                 self._bases[int(json.loads(words)["base"])] = base
         except (OSError, ValueError, LookupError, TypeError):

@@ -8,8 +8,8 @@ import os
 import signal
 import time
 
-from . import calls, supervise, watch
-from .spare import Spare, read_plan
+from . import calls, child, supervise, watch
+from .spare import Spare
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
@@ -67,11 +67,15 @@ class Run:
             plan_file, *pipes = descriptors
             self.pid = calls.clone(signal.SIGCHLD)
             if self.pid == 0:
-                signal.set_wakeup_fd(-1)
-                plan = read_plan(os.dup(plan_file))
-                supervise.supervise(
-                    plan, descriptors=pipes, report=self._reporting, launcher=launcher, grace=self.grace
-                )
+                with child.never_returning():
+                    signal.set_wakeup_fd(-1)
+                    supervise.supervise(
+                        plan_file,
+                        descriptors=pipes,
+                        report=self._reporting,
+                        launcher=launcher,
+                        grace=self.grace,
+                    )
         finally:
             if self.pid:
                 os.close(self._reporting)

@@ -6,7 +6,6 @@ memory. Made while the run before it is under way, that cost is off the path of 
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -34,7 +33,8 @@ class Spare:
         try:
             self.pid = calls.clone(signal.SIGCHLD | (world.flags(base) if base["level"] > 1 else 0))
             if self.pid == 0:
-                _wait(theirs.fileno(), launcher=launcher, base=base, ids=ids)
+                with child.never_returning():
+                    _wait(theirs.fileno(), launcher=launcher, base=base, ids=ids)
         except OSError:
             self._socket.close()
             raise
@@ -54,26 +54,24 @@ class Spare:
 def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[int, int]) -> None:
     """Prepare, wait for a plan, and become its script; never returns."""
     signal.set_wakeup_fd(-1)
+    child.follow_to_death(launcher)
+    os.dup2(connection, _OWN, inheritable=False)
+    # The launcher's descriptors lead to other runs; a process that waits must not hold them open.
+    calls.close_from(_OWN + 1)
     failure: tuple[str, BaseException] | None = None
     stage = "maps"
     try:
         if base["level"] > 1:
             world.map_ids(*ids)
-        stage = "death"
-        child.follow_to_death(launcher)
-        os.dup2(connection, _OWN, inheritable=False)
-        # The launcher's descriptors lead to other runs; a process that waits must not hold them open.
-        calls.close_from(_OWN + 1)
-        stage = "prepare"
-        if base["level"] > 1:
+            stage = "prepare"
             child.lead()
             root = world.World(base)
         else:
+            stage = "prepare"
             child.prepare()
             made = child.Base(base)
     except BaseException as problem:  # noqa: BLE001 - told to the run that this becomes
         failure = (stage, problem)
-        os.dup2(connection, _OWN, inheritable=False)
     with socket.socket(fileno=_OWN) as waiting:
         words, received, _, _ = socket.recv_fds(waiting, 16, 8, socket.MSG_CMSG_CLOEXEC)
     if not words:
@@ -83,19 +81,10 @@ def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[in
         child.fail(report, *failure)
         os._exit(127)
     try:
-        plan = read_plan(plan_file)
+        plan = child.read_plan(plan_file)
     except BaseException as problem:  # noqa: BLE001 - the other end must hear of it
         child.fail(report, "plan", problem)
         os._exit(127)
     if base["level"] > 1:
         init.rule_over(plan, descriptors=descriptors, report=report, base=base, root=root)
     child.become(plan, descriptors=descriptors, report=report, base=made)
-
-
-def read_plan(descriptor: int) -> dict[str, Any]:
-    """Read a plan from the memory file it was sent in."""
-    with open(descriptor, "rb") as file:
-        plan = json.load(file)
-    if not isinstance(plan, dict):
-        raise TypeError("a plan is a map")
-    return plan

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 _PAUSE = 0.002  # seconds between two looks at a dying tree
 
 
-def supervise(
-    plan: dict[str, Any], *, descriptors: list[int], report: int, launcher: int, grace: float
-) -> None:
+def supervise(plan_file: int, *, descriptors: list[int], report: int, launcher: int, grace: float) -> None:
     """Start the script below this process, end its tree, and report its wait status; never returns.
 
     SIGTERM asks for the tree to be ended with `grace` seconds of time, SIGINT at once.
     """
+    stage = "plan"
     try:
+        plan = child.read_plan(plan_file)
+        stage = "supervisor"
         child.follow_to_death(launcher)
         calls.prctl(calls.PR_SET_CHILD_SUBREAPER, 1)
         os.setsid()
@@ -42,6 +43,8 @@ def supervise(
         started, starting = os.pipe2(os.O_CLOEXEC)
         leader = calls.clone(signal.SIGCHLD)
         if leader == 0:
+            # Whatever goes wrong below is reported and ends there: `become` has a net of its own, and the
+            # steps before it are reported by the net around this function, on the same pipe.
             signal.set_wakeup_fd(-1)
             child.follow_to_death(own)
             os.setsid()
@@ -61,7 +64,7 @@ def supervise(
         os.write(report, json.dumps({**ended, "rss": usage.ru_maxrss}).encode())
         os._exit(0)
     except BaseException as problem:  # noqa: BLE001 - whatever it is, the other end must hear of it
-        child.fail(report, "supervisor", problem)
+        child.fail(report, stage, problem)
     os._exit(127)
 
 
