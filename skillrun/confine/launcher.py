@@ -18,8 +18,9 @@ TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
     from typing import Any
 
+_LONGEST_WAIT = 3600.0  # seconds; poll(2) takes an int of milliseconds
 _MOST_BASES = 64  # they differ by level and network grant; a bound on memory, never met
-_LEAST, _MOST = 5, 8  # descriptors in a request: control, plan, three pipes; and events
+_LEAST, _MOST = 4, 8  # descriptors of a request behind the control socket: plan, three pipes; and events
 
 
 class Launcher:
@@ -88,7 +89,7 @@ class Launcher:
         if not self._runs:
             return None
         wake = min(run.next_wake() for run in self._runs.values())
-        return max(0, int((wake - time.monotonic()) * 1000) + 1)
+        return max(0, int(min(wake - time.monotonic(), _LONGEST_WAIT) * 1000) + 1)
 
     def _accept(self) -> bool:
         """Receive one request: descriptors of the control socket, the plan and the run's pipes."""
@@ -98,17 +99,26 @@ class Launcher:
         if len(descriptors) == 1:
             self._learn(words, descriptors[0])
             return True
-        if len(descriptors) < _LEAST:
-            # The descriptor limit cut them off. Closing the control socket tells the owner.
+        control, *rest = descriptors or [-1]
+        try:
+            channel = socket.socket(fileno=control)
+        except (OSError, ValueError):
+            channel = None
+        if channel is None or len(rest) < _LEAST:
+            # The descriptor limit cut them off, or they are not ours. Closing the control socket tells the owner.
+            if channel is not None:
+                channel.detach()
             for descriptor in descriptors:
                 os.close(descriptor)
             return True
-        control, *rest = descriptors
-        channel = socket.socket(fileno=control)
         try:
             run = self._start(json.loads(words), channel, rest)
-        except (OSError, ValueError, LookupError, TypeError) as problem:
-            refusal = {"stage": "plan", "errno": getattr(problem, "errno", None), "message": repr(problem)}
+        except Exception as problem:  # noqa: BLE001 - one bad request must not end everybody's runs
+            refusal = {
+                "stage": "plan",
+                "errno": getattr(problem, "errno", None),
+                "message": repr(problem)[:500],
+            }
             self._send(channel, {"event": "failed", **refusal})
             channel.close()
             return True
@@ -127,7 +137,7 @@ class Launcher:
             base = child.read_plan(descriptor)
             if len(self._bases) < _MOST_BASES:
                 self._bases[int(json.loads(words)["base"])] = base
-        except (OSError, ValueError, LookupError, TypeError):
+        except Exception:  # noqa: BLE001 - one bad base must not end everybody's runs
             return  # a run that refers to it is refused for that
 
     def _start(self, terms: dict[str, Any], channel: socket.socket, descriptors: list[int]) -> Run:
@@ -164,7 +174,7 @@ class Launcher:
         if self._spare is None and self._key in self._bases:
             try:
                 self._spare = self._new_spare()
-            except OSError:
+            except Exception:  # noqa: BLE001 - the run that needs this base is told why it can't be used
                 self._spare = None
 
     def _hear_owner(self, run: Run) -> None:

@@ -9,14 +9,26 @@ import signal
 import time
 
 from . import calls, child, supervise, watch
-from .spare import Spare
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
     import socket
     from typing import Any
 
+    from .spare import Spare
+
 KILL_MARGIN = 3.0  # seconds a supervisor gets beyond the grace before it is killed itself
+
+
+_MOST_SECONDS = 1e9  # thirty years; beyond, sums of floats lose the seconds
+
+
+def _bounded(seconds: object) -> float:
+    """Return a time as a number that clocks can be compared with; ValueError for NaN and below zero."""
+    number = float(seconds)  # type: ignore[arg-type] # TypeError is caught where the request is taken
+    if not number >= 0:
+        raise ValueError(f"{number} is no time")
+    return min(number, _MOST_SECONDS)
 
 
 _OWN = {"group": 0, "init": 1, "tree": 1}  # processes of ours among a run's: an init, a supervisor
@@ -35,8 +47,8 @@ class Run:
         self.control = control
         self.mode = terms["mode"]
         self.announce = bool(terms["announce"])
-        self.grace = float(terms["grace"])
-        self.deadline = time.monotonic() + float(terms["timeout"])
+        self.grace = _bounded(terms["grace"])
+        self.deadline = time.monotonic() + _bounded(terms["timeout"])
         self.memory = float(terms["memory"])
         self.processes = float(terms["processes"])
         self.look = time.monotonic() + watch.PERIOD
