@@ -11,6 +11,7 @@ import os
 import resource
 import select
 import signal
+import stat
 
 from . import calls, landlock
 
@@ -191,8 +192,11 @@ def _digest(descriptor: int) -> str:
 
 
 def read_plan(descriptor: int) -> dict[str, Any]:
-    """Read a plan from the memory file it was sent in."""
+    """Read a plan from the memory file it was sent in, and close it."""
     with open(descriptor, "rb") as file:
+        # Reading from anything else, such as a socket, could wait for ever.
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("a plan comes in a file")
         plan = json.load(file)
     if not isinstance(plan, dict):
         raise TypeError("a plan is a map")
