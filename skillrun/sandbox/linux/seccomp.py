@@ -29,6 +29,8 @@ _LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN, _AND, _JUMP = 0x20, 0x15, 0x35, 0x45, 
 # Offsets in struct seccomp_data: number, architecture, low half of an argument (both are little-endian).
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _X32: Final = 0x40000000
+# file_setattr, Linux 6.17: the newest call that the table was written with in mind; programs expect ENOSYS of newer ones.
+_LAST_KNOWN: Final = 469
 _REACH = 255  # instructions a conditional jump can skip: eight bits
 
 
@@ -61,6 +63,10 @@ def assemble(conditions: Conditions) -> bytes:
             _instruction(_AT_LEAST, false=1, value=_X32),
             _instruction(_RETURN, value=_ERRNO | errno.ENOSYS),
         ]
+    program += [
+        _instruction(_AT_LEAST, false=1, value=_LAST_KNOWN + 1),
+        _instruction(_RETURN, value=_ERRNO | errno.ENOSYS),
+    ]
     leaves: dict[int, list[bytes]] = {}
     for rule in resources.table("linux/seccomp"):
         if applies(rule, conditions):
