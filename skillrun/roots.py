@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from skillrun.host import Host
 
+_MOST_LINKS: Final = 1_000
+_LINK_DEPTH: Final = 2  # as skills are linked into roots by installers
 PROJECT_ROOTS: Final = ("skills", ".agents/skills", ".claude/skills")
 
 
@@ -32,3 +34,21 @@ def look_through(roots: Sequence[tuple[Path, bool]], host: Host) -> Catalog:
     return merge(
         [discover(root, own=own, home=host.home, repository=repository_root(root)) for root, own in roots]
     )
+
+
+def linked_skills(roots: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the folders that links directly in skill roots, or one folder further down, lead to."""
+    found: set[Path] = set()
+    pending = [(root, 1) for root in roots]
+    while pending and len(found) < _MOST_LINKS:
+        folder, depth = pending.pop()
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_symlink():
+                found.add(entry.resolve())
+            elif depth < _LINK_DEPTH and entry.is_dir():
+                pending.append((entry, depth + 1))
+    return tuple(sorted(found))

@@ -36,7 +36,7 @@ from skillrun.permissions.project import repository_root
 from skillrun.permissions.voices import Voice, listen
 from skillrun.permissions.workspace import check_workspace
 from skillrun.problem import Problem, error
-from skillrun.roots import PROJECT_ROOTS, look_through, skill_roots
+from skillrun.roots import PROJECT_ROOTS, linked_skills, look_through, skill_roots
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import Guarded, Subject, complete, first_parts
 from skillrun.sandbox.environment import BIN
@@ -158,7 +158,13 @@ class Runner:
                 keep = int(ready.policy.limits.output)
                 out, err = sinks or (Keep(keep), Keep(keep))
                 outcome = Drive(self.launcher, plan, stdin, out, err).run()
-                left = violations(ready.policy, landscape, quarantine=self.quarantine)
+                left = violations(
+                    ready.policy,
+                    landscape,
+                    ready.inside,
+                    quarantine=self.quarantine,
+                    skill_roots=self._skill_roots,
+                )
             verdict = judge(outcome, ready.policy)
             return result_of(ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left)
 
@@ -207,7 +213,7 @@ class Runner:
         )
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
         policy = complete(grant, place, subject, guarded=self.guarded(found), found=inside)
-        return Ready(found, version, subject, place, grant, policy)
+        return Ready(found, version, subject, place, grant, policy, inside)
 
     def find(self, skill: Skill | Path | str) -> Skill:
         """Return a skill given as itself, by its folder (a Path, or text with a slash), or by its key.
@@ -291,13 +297,19 @@ class Runner:
         return replace(known, readable=(*known.readable, (skill.root.resolve(), "skills and their scripts")))
 
     @functools.cached_property
+    def _skill_roots(self) -> tuple[Path, ...]:
+        """Give the known roots of skills, the usual ones too where they are not there yet."""
+        roots = [root for root, _ in self.roots()] + [self.workspace / name for name in PROJECT_ROOTS]
+        return tuple(dict.fromkeys(root.resolve() for root in roots))
+
+    @functools.cached_property
     def _guarded(self) -> Guarded:
         """Name what is guarded whatever the skill; looked up once."""
         files = [self.host.config_file, self.host.machine_file, self._ceiling_file]
         readable = [(path, "it limits what scripts may do") for path in files if path is not None]
         # The usual roots too where they are not there: what a run puts there would be a skill later.
-        roots = [root for root, _ in self.roots()] + [self.workspace / name for name in PROJECT_ROOTS]
-        readable += [(root.resolve(), "skills and their scripts") for root in roots]
+        readable += [(root, "skills and their scripts") for root in self._skill_roots]
+        readable += [(path, "a skill") for path in linked_skills(self._skill_roots)]
         hidden = [(self.launcher.scratch_root / RUNS, "scratch of other runs")]
         if self.host.state is not None:
             hidden.append((self.host.state, "skillrun's own records"))

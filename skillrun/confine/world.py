@@ -98,8 +98,8 @@ class World:
         bare = self._bare(plan["cwd"])
         os.close(os.open(_DENIED, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0))
         for (path, mode, *_), tree in zip(entries, trees, strict=True):
-            if mode == "deny":
-                self._deny(path, tree)
+            if mode in {"deny", "link"}:
+                self._deny(path, tree, readable=mode == "link")
             else:
                 self._place(path, tree, (mounts.RDONLY | _PRIVATE) if mode == "ro" else _PRIVATE)
         os.unlink(_DENIED)
@@ -129,7 +129,7 @@ class World:
         path, mode, device, inode = entry
         if path == self.base or path.startswith(self.base + "/"):
             raise OSError(22, f"{path} can't be granted: the new root is built there")
-        if mode == "deny":
+        if mode in {"deny", "link"}:
             held = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         else:
             held = mounts.clone_tree(path)
@@ -144,8 +144,12 @@ class World:
         self._point(path, folder=stat.S_ISDIR(os.fstat(tree).st_mode))
         mounts.attach(tree, "." + path)
 
-    def _deny(self, path: str, held: int) -> None:
-        """Cover a path with something that can be neither read nor written, by its owner neither."""
+    def _deny(self, path: str, held: int, *, readable: bool = False) -> None:
+        """Cover a path with something that can be neither read nor written, by its owner neither.
+
+        A link is covered as itself: move_mount does not follow the last part. Where it may be read it is
+        covered with the file it leads to; a folder can't be put over it, so that is then not reached this way.
+        """
         folder = stat.S_ISDIR(os.fstat(held).st_mode)
         os.close(held)
         if not os.path.lexists("." + path):
@@ -156,7 +160,8 @@ class World:
             )
             return
         # Read-only, because the owner of a file may change its mode; a clone, because the file is unlinked.
-        cover = mounts.clone_tree(_DENIED, recursive=False)
+        source = path if readable and os.path.isfile(path) else _DENIED
+        cover = mounts.clone_tree(source, recursive=False)
         mounts.change(cover, mounts.RDONLY | _PRIVATE)
         mounts.attach(cover, "." + path)
 

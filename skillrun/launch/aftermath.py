@@ -1,47 +1,66 @@
-"""Aftermath: what a run left behind, looked at only after everything of it is dead."""
+"""Aftermath: what a run left behind, looked at only after everything of it is dead (law 11).
+
+Nothing here follows a link: the script may have put one anywhere it could write, to make us report,
+move or open what is somebody else's. Paths are walked by descriptor from the top.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import stat
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from skillrun import resources
 from skillrun.errors import SkillError
+from skillrun.launch.quarantine import move_away
 from skillrun.launch.repository import commands
 from skillrun.problem import At, Problem, error, warning
+from skillrun.sandbox.complete import first_parts, protected_names, quarantined
+from skillrun.sandbox.search import search
+from skillrun.sandbox.walk import Walker
 from skillrun.skills.digest import identity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from skillrun.launch.capture import Captured
     from skillrun.sandbox.landscape import Landscape
     from skillrun.sandbox.policy import Kept, Policy
+    from skillrun.sandbox.search import Search
 
-_DEPTH: Final = 6  # levels below a skill root, as discovery goes
 
-
-def violations(policy: Policy, landscape: Landscape, *, quarantine: Path | None) -> tuple[Problem, ...]:
+def violations(
+    policy: Policy,
+    landscape: Landscape,
+    before: Search,
+    *,
+    quarantine: Path | None,
+    skill_roots: Sequence[Path],
+) -> tuple[Problem, ...]:
     """Report what was changed or appeared that a script may not change or make.
 
-    A path that is absent can't be kept away by a rule or a mount, so it is looked for afterwards. What
-    would limit the next run or run as a skill is moved to `quarantine`, or where there is none, named.
+    A path that is absent can't be kept away by a rule or a mount, so the write roots are searched again.
+    What would limit the next run or run as a skill is moved to `quarantine`, or where there is none, named.
     """
-    found = [*_script_changed(policy), *_replaced(policy, landscape)]
-    repositories = set()
-    for kept in policy.kept:
-        if kept.path in landscape.present or not os.path.lexists(kept.path):
-            continue
-        repository = _new_repository(kept.path, landscape)
-        if repository is None:
-            found.append(_appeared(kept, quarantine))
-        elif repository not in repositories:
-            repositories.add(repository)
-            found += _repository_made(repository)
+    found = list(_script_changed(policy))
+    roots = tuple(root for root in policy.write_roots if root != policy.scratch)
+    if not roots:
+        return tuple(found)
+    after = search(roots, first_parts())
+    with Walker() as walker:
+        found += _replaced(policy, landscape, walker)
+        new_bases = tuple(base for base in after.bases if base not in before.bases)
+        names = (*landscape.kept, *protected_names(roots, new_bases))
+        new_git = tuple(git for git in after.repositories if git not in before.repositories)
+        names = tuple(kept for kept in names if not any(git in kept.path.parents for git in new_git))
+        found += _appeared(names, landscape, walker, quarantine=quarantine, skill_roots=skill_roots)
+    found += _repositories(before, after)
+    found += [
+        _skill_appeared(path, quarantine, skill_roots) for path in after.skills if path not in before.skills
+    ]
+    if not after.complete:
+        message = "the run left too many files to look for what would run later"
+        found.append(warning("search-incomplete", message, help="grant a smaller folder"))
     return tuple(found)
 
 
@@ -57,107 +76,78 @@ def _script_changed(policy: Policy) -> Iterator[Problem]:
         )
 
 
-def _replaced(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
+def _replaced(policy: Policy, landscape: Landscape, walker: Walker) -> Iterator[Problem]:
     """Report kept files that are not the ones that were kept.
 
     When somebody outside renames a new file over a kept one during a run, the kernel drops the mount
-    that covered it, and the script could write the new one (facts/launcher2, 3).
+    that covered it, and at level 2 the script could write the new one (facts/launcher2, 3).
     """
-    for kept in policy.kept:
+    for kept in landscape.kept:
         spot = landscape.spots.get(kept.path)
-        if spot is None or spot.folder or not _writable(kept.path, policy):
+        inside = any(root in kept.path.parents for root in policy.write_roots)
+        if spot is None or spot.folder or not inside:
             continue
-        with contextlib.suppress(OSError):
-            now = os.lstat(kept.path)
-            if (now.st_dev, now.st_ino) == (spot.device, spot.inode):
-                continue
-        yield warning(
-            "protected-replaced",
-            f"`{kept.path}` was replaced or removed during the run, and the script could write what took its place",
-            at=At(path=kept.path),
-            help="compare it with what it should be",
-        )
+        now = walker.look(kept.path)
+        if now is None or (now.st_dev, now.st_ino) != (spot.device, spot.inode):
+            message = f"`{kept.path}` must not be changed, and was replaced or removed during the run"
+            yield warning(
+                "protected-replaced", message, at=At(path=kept.path), help="compare it with what it should be"
+            )
 
 
-def _writable(path: Path, policy: Policy) -> bool:
-    """Tell whether a path lies in something the script may write."""
-    return any(root in path.parents for root in policy.write_roots)
+def _appeared(
+    kept: Sequence[Kept],
+    landscape: Landscape,
+    walker: Walker,
+    *,
+    quarantine: Path | None,
+    skill_roots: Sequence[Path],
+) -> Iterator[Problem]:
+    """Report kept paths that are there now and were not before."""
+    seen: set[Path] = set()
+    for entry in kept:
+        path = entry.path
+        if path in landscape.present or path in seen:
+            continue
+        found = walker.look(path)
+        if found is None:
+            continue
+        seen.add(path)
+        obeyed = any(path.parts[-len(name.split("/")) :] == tuple(name.split("/")) for name in quarantined())
+        is_root = path in skill_roots and stat.S_ISDIR(found.st_mode)
+        yield _told(path, entry.reason, quarantine if obeyed or is_root else None, limit=path)
 
 
-def _new_repository(path: Path, landscape: Landscape) -> Path | None:
-    """Return the `.git` that a path lies in when the whole of it is new."""
-    for place in (path, *path.parents):
-        if place.name == ".git":
-            return None if _known(place, landscape) else place
-    return None
+def _told(path: Path, reason: str, quarantine: Path | None, *, limit: Path) -> Problem:
+    """Say that something appeared, after moving it away where that is asked for."""
+    moved = move_away(limit, quarantine) if quarantine is not None else None
+    what = f"and was moved to `{moved}`" if moved is not None else "and what it does later is not confined"
+    message = f"`{path}` was not there before the run and is now, {what}: {reason}"
+    return warning("protected-appeared", message, at=At(path=path), help="look at it before anything uses it")
 
 
-def _known(place: Path, landscape: Landscape) -> bool:
-    """Tell whether anything at or below a path was there before the run."""
-    known = {*landscape.spots, *landscape.present}
-    return any(place == path or place in path.parents for path in known)
+def _skill_appeared(path: Path, quarantine: Path | None, skill_roots: Sequence[Path]) -> Problem:
+    """Report a skill that was made; inside a known root it is moved away, as a later run would find it."""
+    known = any(root in path.parents for root in skill_roots)
+    return _told(path / "SKILL.md", "a skill", quarantine if known else None, limit=path)
 
 
-def _repository_made(repository: Path) -> Iterator[Problem]:
-    """Name what in a new repository would run commands; a plain one is no violation."""
-    found = list(commands(repository))
-    if found:
-        yield warning(
-            "repository-commands",
-            f"the run made the repository `{repository}` with {', '.join(found)}",
-            at=At(path=repository),
-            help="look at them before you use git there",
-        )
-
-
-def _appeared(kept: Kept, quarantine: Path | None) -> Problem:
-    """Report a path that must not be made, and move it away when later runs would obey it."""
-    message = f"`{kept.path}` was made during the run, and what it does later is not confined: {kept.reason}"
-    obeyed = kept.path.name in resources.table("protected")["quarantined"] or _holds_skill(kept.path)
-    moved = _move(kept.path, quarantine) if obeyed and quarantine is not None else None
-    if moved is not None:
-        message = f"`{kept.path}` was made during the run and was moved to `{moved}`: {kept.reason}"
-    return warning(
-        "protected-appeared", message, at=At(path=kept.path), help="look at it before anything uses it"
-    )
-
-
-def _holds_skill(path: Path) -> bool:
-    """Tell whether a path is, or holds, a skill's manifest or scripts."""
-    if path.name in {"SKILL.md", "scripts"}:
-        return True
-    top = len(path.parts)
-    for folder, folders, files in os.walk(path):
-        if "SKILL.md" in files:
-            return True
-        if folder.count("/") - top + 2 >= _DEPTH:
-            folders.clear()
-    return False
-
-
-def _move(path: Path, quarantine: Path) -> Path | None:
-    """Move a path into a fresh folder of the quarantine; None when it can't be moved."""
-    target = quarantine / os.urandom(8).hex()
-    try:
-        quarantine.mkdir(mode=0o700, parents=True, exist_ok=True)
-        target.mkdir(mode=0o700)
-        path.rename(target / path.name)
-    except OSError:
-        # Another file system, most often. It is taken out of its place all the same, by its name only.
-        return _take_aside(path)
-    return target / path.name
-
-
-def _take_aside(path: Path) -> Path | None:
-    """Rename a path beside itself, so that nothing finds it by its name."""
-    aside = path.with_name(f"{path.name}.quarantined-{os.urandom(4).hex()}")
-    try:
-        path.rename(aside)
-        if stat.S_ISDIR(os.lstat(aside).st_mode):
-            aside.chmod(0)
-    except OSError:
-        return None
-    return aside
+def _repositories(before: Search, after: Search) -> Iterator[Problem]:
+    """Name what would run commands in repositories that were not there before; a plain one is no violation."""
+    for path in after.git_files:
+        if path not in before.git_files:
+            yield _told(path, "it names the repository that git uses", None, limit=path)
+    for repository in (*after.repositories, *after.bare):
+        if repository in before.repositories or repository in before.bare:
+            continue
+        found = list(commands(repository))
+        if found:
+            yield warning(
+                "repository-commands",
+                f"the run made the repository `{repository}` with {', '.join(found)}",
+                at=At(path=repository),
+                help="look at them before you use git there",
+            )
 
 
 def structured(stdout: Captured) -> Any:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skillrun.sandbox.complete import Subject
     from skillrun.sandbox.guarantee import Guarantees
     from skillrun.sandbox.policy import Policy
+    from skillrun.sandbox.search import Search
     from skillrun.skills.model import Skill
 
 NOTHING: Final = Captured("", 0, truncated=False)
@@ -29,7 +30,7 @@ NOTHING: Final = Captured("", 0, truncated=False)
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A run as far as it is known before a backend is chosen."""
+    """A run as far as it is known before a backend is chosen; `inside` is what its granted folders hold."""
 
     skill: Skill
     digest: str
@@ -37,6 +38,7 @@ class Ready:
     place: Place
     grant: Grant
     policy: Policy
+    inside: Search
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _MOST: Final = 1 << 20  # bytes of a config that are read
 _MOST_HOOKS: Final = 200
-_SECTION = re.compile(r"\[\s*([A-Za-z0-9.-]+)(?:\s+\"[^\"]*\")?\s*\]")
+_MARK: Final = b"\xef\xbb\xbf"  # the byte order mark
+_SECTION = re.compile(r"\[\s*([A-Za-z0-9.-]+)(?:\s+\"(?:[^\"\\]|\\.)*\")?\s*\]")
 _KEY = re.compile(r"(?:^|\])\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=|$)")
 
 
@@ -27,10 +28,17 @@ def commands(repository: Path) -> Iterator[str]:
     """
     for name in _hooks(repository):
         yield f"the hook `{name}`"
+    for name in ("commondir", "config.worktree"):
+        if os.path.lexists(repository / name):
+            yield f"`{name}`, which git obeys like its config"
+    text = _read(repository / "config")
+    if text is None:
+        yield "a config that can't be judged"
+        return
     table = resources.table("protected")
     keys = {line["key"]: line["why"] for line in table["git_commands"]}
     sections = set(table["git_command_sections"])
-    for section, key in _settings(_read(repository / "config")):
+    for section, key in _settings(text):
         if f"{section}.{key}" in keys:
             yield f"`{section}.{key}` in its config ({keys[f'{section}.{key}']})"
         elif section in sections:
@@ -46,16 +54,21 @@ def _hooks(repository: Path) -> Iterator[str]:
     yield from (name for name in names if not name.endswith(".sample"))
 
 
-def _read(path: Path) -> str:
-    """Read the start of a regular file, nothing else."""
+def _read(path: Path) -> str | None:
+    """Read a regular file whole; None when it is something else, too large, or starts with a mark git skips."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+    except FileNotFoundError:
         return ""
+    except OSError:
+        return None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ""
-        return os.read(descriptor, _MOST).decode("utf-8", "replace")
+            return None
+        words = os.read(descriptor, _MOST + 1)
+        if len(words) > _MOST or words.startswith(_MARK):
+            return None
+        return words.decode("utf-8", "replace")
     finally:
         os.close(descriptor)
 

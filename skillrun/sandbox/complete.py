@@ -66,7 +66,7 @@ def complete(grant: Grant, place: Place, subject: Subject, *, guarded: Guarded, 
         rules=rules,
         kept=(
             *(Kept(path, kind, readable=False) for path, kind in found.doors),
-            *_kept(grant, place, subject, guarded=guarded, writes=writes, bases=found.bases),
+            *_kept(grant, place, subject, guarded=guarded, writes=writes, found=found),
         ),
         searched=found.complete,
         links=(*grant.links, *(subject.interpreter.links if subject.interpreter else ())),
@@ -114,7 +114,7 @@ def _kept(
     *,
     guarded: Guarded,
     writes: tuple[Path, ...],
-    bases: tuple[Path, ...],
+    found: Search,
 ) -> tuple[Kept, ...]:
     """Give what is kept from the script, hidden paths first: a path that is both is hidden."""
     kept = [Kept(denied.path, denied.reason, readable=False) for denied in grant.denied]
@@ -130,11 +130,20 @@ def _kept(
         if subject.interpreter is not None:
             own = (subject.interpreter.real, *subject.interpreter.links, *subject.interpreter.prefixes)
             kept += [Kept(path, "an interpreter", readable=True) for path in own]
-        kept += protected_names(writes, bases)
+        kept += [Kept(path, "a skill", readable=True) for path in found.skills if path not in writes]
+        kept += [
+            Kept(path, "it names the repository that git uses", readable=True) for path in found.git_files
+        ]
+        kept += [Kept(path / name, "as in .git", readable=True) for path in found.bare for name in BARE_NAMES]
+        kept += protected_names(writes, found.bases)
     first: dict[Path, Kept] = {}
     for entry in kept:
         first.setdefault(entry.path, entry)
     return tuple(first.values())
+
+
+# What git runs or obeys in a repository that has no `.git`.
+BARE_NAMES = ("config", "hooks", "commondir", "config.worktree")
 
 
 @functools.lru_cache(maxsize=64)
@@ -147,6 +156,12 @@ def protected_names(roots: tuple[Path, ...], bases: tuple[Path, ...]) -> tuple[K
     places = sorted({base for root in roots for base in (root, *root.parents)} | inside)
     names = resources.table("protected")["names"]
     return tuple(Kept(place / line["name"], line["why"], readable=True) for place in places for line in names)
+
+
+@functools.cache
+def quarantined() -> frozenset[str]:
+    """Return the protected names that are moved away where a run made them."""
+    return frozenset(line["name"] for line in resources.table("protected")["names"] if line.get("quarantine"))
 
 
 @functools.cache

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from skillrun.errors import ConfigError
 from skillrun.problem import error
-from skillrun.sandbox.policy import Access
+from skillrun.sandbox.policy import Access, Kept
+from skillrun.sandbox.walk import Walker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillrun.sandbox.policy import PathRule, Policy
 
@@ -33,6 +34,7 @@ class Spot:
     inode: int
     folder: bool
     names: int = 1  # hard links of a file
+    link: bool = False  # only of kept paths: the node itself, whatever it leads to
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class Landscape:
 
     Entries that are links are left out: a rule on a link would be a rule on its target. `program` is what is executed, links
     followed. `pins` are the folders between a granted root and what is kept in it, `links` the targets
-    of the link nodes that the run needs, `present` the kept paths that were there at all.
+    of the link nodes that the run needs. `kept` is the policy's and, where one of those is reached through
+    a link, the node and what it leads to; `present` are those that were there at all.
     """
 
     spots: Mapping[Path, Spot]
@@ -49,6 +52,7 @@ class Landscape:
     program: Spot | None = None
     pins: Mapping[Path, Spot] = field(default_factory=dict)
     links: Mapping[Path, str] = field(default_factory=dict)
+    kept: tuple[Kept, ...] = ()
     present: frozenset[Path] = frozenset()
 
 
@@ -60,22 +64,59 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
     Raises ConfigError when a granted path was swapped for a link since it was resolved, or when a
     split would need more than 1,000 rules.
     """
-    paths = {*(rule.path for rule in policy.rules), policy.cwd, *(kept.path for kept in policy.kept)}
-    spots = {path: spot for path in paths if (spot := _spot(path)) is not None}
-    for rule in policy.rules:
-        _check_present(rule, spots)
-    between = {
-        folder
-        for rule in policy.rules
-        for kept in policy.kept
-        if kept.path in spots and rule.path in kept.path.parents
-        for folder in _between(rule.path, kept.path)
-    }
-    entries = {folder: _list(folder, spots) for folder in sorted(between)} if split else {}
-    pins = {folder: spot for folder in between if (spot := _spot(folder)) is not None}
+    roots = tuple(rule.path for rule in policy.rules)
+    with Walker() as walker:
+        spots = _spots({*roots, policy.cwd}, walker)
+        for rule in policy.rules:
+            _check_present(rule, spots)
+        kept = tuple(_with_links(policy.kept, roots, walker))
+        present = {entry.path: found for entry in kept if (found := walker.look(entry.path)) is not None}
+        spots.update((path, _spot(found)) for path, found in present.items())
+        between = {
+            folder
+            for root in roots
+            for path in present
+            if root in path.parents
+            for folder in _between(root, path)
+        }
+        entries = {folder: _list(folder, spots, walker) for folder in sorted(between)} if split else {}
+        pins = _spots(between, walker)
     links = {path: target for path in policy.links if (target := _target(path)) is not None}
-    present = frozenset(kept.path for kept in policy.kept if kept.path in spots or os.path.lexists(kept.path))
-    return Landscape(spots, entries, _program(policy.argv[0]), pins, links, present)
+    return Landscape(
+        spots,
+        entries,
+        program=_program(policy.argv[0]),
+        pins=pins,
+        links=links,
+        kept=kept,
+        present=frozenset(present),
+    )
+
+
+def _with_links(kept: Sequence[Kept], roots: Sequence[Path], walker: Walker) -> Iterator[Kept]:
+    """Give kept paths; of one that is or lies behind a link, the node and the physical path as well.
+
+    Keeping only what a link leads to would leave the node to be replaced, and the other way round.
+    """
+    for entry in kept:
+        yield entry
+        found = walker.look(entry.path)
+        direct = found is not None and not stat.S_ISLNK(found.st_mode)
+        if direct or (found is None and not os.path.lexists(entry.path)):
+            continue
+        for root in roots:
+            node = walker.link_on_the_way(entry.path, root)
+            if node is not None and node != entry.path:
+                yield Kept(node, entry.reason, readable=entry.readable)
+        real = Path(os.path.realpath(entry.path))
+        if real != entry.path:
+            yield Kept(real, entry.reason, readable=entry.readable)
+
+
+def _spots(paths: Iterable[Path], walker: Walker) -> dict[Path, Spot]:
+    """Look at paths; those that are absent or links are left out."""
+    found = ((path, walker.look(path)) for path in paths)
+    return {path: _spot(it) for path, it in found if it is not None and not stat.S_ISLNK(it.st_mode)}
 
 
 def _check_present(rule: PathRule, spots: Mapping[Path, Spot]) -> None:
@@ -94,19 +135,10 @@ def _between(root: Path, path: Path) -> Iterable[Path]:
     return [folder for folder in path.parents if folder == root or root in folder.parents]
 
 
-def _spot(path: Path) -> Spot | None:
-    """Look at a physical path without following its last part; None when it is absent or a link.
-
-    The parts before the last were physical when they were resolved. If one was swapped since, the
-    inode found here is not the one that was compared, and the launcher's own look decides.
-    """
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    if stat.S_ISLNK(found.st_mode):
-        return None
-    return Spot(found.st_dev, found.st_ino, stat.S_ISDIR(found.st_mode), found.st_nlink)
+def _spot(found: os.stat_result) -> Spot:
+    """Describe what was found."""
+    mode = found.st_mode
+    return Spot(found.st_dev, found.st_ino, stat.S_ISDIR(mode), found.st_nlink, stat.S_ISLNK(mode))
 
 
 def _target(path: Path) -> str | None:
@@ -126,7 +158,7 @@ def _program(path: str) -> Spot | None:
     return Spot(found.st_dev, found.st_ino, folder=False)
 
 
-def _list(folder: Path, spots: dict[Path, Spot]) -> tuple[Path, ...]:
+def _list(folder: Path, spots: dict[Path, Spot], walker: Walker) -> tuple[Path, ...]:
     """List a folder's entries that are no links, noting their spots."""
     listed: list[Path] = []
     with os.scandir(folder) as found:
@@ -140,8 +172,8 @@ def _list(folder: Path, spots: dict[Path, Spot]) -> tuple[Path, ...]:
                     )
                 )
             path = folder / entry.name
-            spot = _spot(path)
-            if spot is not None:
-                spots[path] = spot
+            if path not in spots:
+                spots.update(_spots([path], walker))
+            if path in spots and not spots[path].link:
                 listed.append(path)
     return tuple(sorted(listed))

@@ -20,62 +20,108 @@ if TYPE_CHECKING:
 MOST_ENTRIES: Final = 100_000  # names; about 0.2 s
 
 
+_BARE: Final = frozenset({"HEAD", "objects", "refs"})  # a folder with these is a repository to git
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was found: doors, each with its kind in words; folders with a protected name in them.
+    """What was found: doors, each with its kind in words; and folders with something in them.
 
-    `complete` says whether everything was looked at.
+    `bases` hold a protected name, `skills` a SKILL.md, `bare` are shaped like a bare git repository;
+    `repositories` are `.git` folders, `git_files` such entries that are none. `complete` says whether everything was looked at.
     """
 
     doors: tuple[tuple[Path, str], ...] = ()
     bases: tuple[Path, ...] = ()
+    skills: tuple[Path, ...] = ()
+    bare: tuple[Path, ...] = ()
+    git_files: tuple[Path, ...] = ()
+    repositories: tuple[Path, ...] = ()
     complete: bool = True
 
 
-def search(roots: Collection[Path], names: frozenset[str]) -> Search:
-    """Walk granted roots, never through links; a folder that can't be listed has no names for a script either.
+class _Findings:
+    """A search under way."""
 
-    `names` are the first parts of protected names.
-    """
-    doors: list[tuple[Path, str]] = []
-    bases: set[str] = set()
-    pending = [os.fspath(root) for root in roots]
-    left = MOST_ENTRIES
-    while pending:
-        folder = pending.pop()
-        for entry in _entries(folder):
-            left -= 1
-            if left < 0:
-                return Search(tuple(doors), _paths(bases), complete=False)
-            if entry.name in names:
-                bases.add(folder)
-            if entry.is_dir(follow_symlinks=False):
-                pending.append(entry.path)
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+        self.left = MOST_ENTRIES
+        self.doors: list[tuple[Path, str]] = []
+        self.bases: set[str] = set()
+        self.skills: set[str] = set()
+        self.bare: set[str] = set()
+        self.git_files: set[str] = set()
+        self.repositories: set[str] = set()
+
+    def take(self, folder: str) -> list[str]:
+        """Look at one folder and return the folders in it."""
+        below = []
+        seen = set()
+        for entry in self._entries(folder):
+            self.left -= 1
+            seen.add(entry.name)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder:
+                below.append(entry.path)
             elif not entry.is_file(follow_symlinks=False):
-                doors += _door(entry.path)
+                self.doors += _door(entry.path)
+            if entry.name == ".git":
+                (self.repositories if is_folder else self.git_files).add(entry.path)
+            if self.left < 0:
+                return []
+        if seen & self.names:
+            self.bases.add(folder)
+        if "SKILL.md" in seen:
+            self.skills.add(folder)
+        if seen >= _BARE and not folder.endswith("/.git"):
+            self.bare.add(folder)
+        return below
+
+    def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
+        """List a folder. One that can't be listed may hold anything, so it is kept from the script itself."""
+        try:
+            with os.scandir(folder) as entries:
+                yield from entries
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as problem:
+            self.doors.append((Path(folder), f"it can't be searched ({problem.strerror})"))
+
+    def done(self, *, complete: bool) -> Search:
+        """Return what was found."""
+        return Search(
+            doors=tuple(self.doors),
+            bases=_paths(self.bases),
+            skills=_paths(self.skills),
+            bare=_paths(self.bare),
+            git_files=_paths(self.git_files),
+            repositories=_paths(self.repositories),
+            complete=complete,
+        )
+
+
+def search(roots: Collection[Path], names: frozenset[str]) -> Search:
+    """Walk granted roots, never through links. `names` are the first parts of protected names."""
+    findings = _Findings(names)
+    pending = [os.fspath(root) for root in roots]
+    while pending:
+        pending += findings.take(pending.pop())
+        if findings.left < 0:
+            return findings.done(complete=False)
     # A root can be a door itself; no folder gives an entry for it.
-    doors += [door for root in roots for door in _door(os.fspath(root))]
-    return Search(tuple(doors), _paths(bases))
+    findings.doors += [door for root in roots for door in _door(os.fspath(root))]
+    return findings.done(complete=True)
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    """List a folder; nothing where it can't be listed or is none."""
-    try:
-        with os.scandir(folder) as entries:
-            yield from entries
-    except OSError:
-        return
+def _paths(folders: Iterable[str]) -> tuple[Path, ...]:
+    """Give folders as paths, sorted."""
+    return tuple(Path(folder) for folder in sorted(folders))
 
 
 def _door(path: str) -> list[tuple[Path, str]]:
     """Return a path with its kind when it is neither a file, a folder nor a link."""
     kind = _kind(path)
     return [] if kind is None else [(Path(path), kind)]
-
-
-def _paths(folders: Iterable[str]) -> tuple[Path, ...]:
-    """Give folders as paths, sorted."""
-    return tuple(Path(folder) for folder in sorted(folders))
 
 
 def _kind(path: str) -> str | None:

@@ -120,11 +120,11 @@ class Linux:
 
 def told(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
     """Warn of grants that what is kept overrules, and of kept files with other names, which neither level can find."""
-    for kept in policy.kept:
+    for kept in landscape.kept:
         spot = landscape.spots.get(kept.path)
         if spot is None:
             continue
-        if not spot.folder and spot.names > 1:
+        if not spot.folder and not spot.link and spot.names > 1:
             yield warning(
                 "second-name",
                 f"`{kept.path}` is kept from the script and has {spot.names} names (hard links); another one may be granted",

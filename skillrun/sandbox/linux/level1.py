@@ -76,7 +76,7 @@ def granted_rules(policy: Policy, landscape: Landscape, abi: int) -> Iterator[li
     merged: dict[Path, int] = {}
     for rule in policy.rules:
         # Scratch is the run's own; it lies in a folder that is kept from everybody else.
-        kept = () if rule.path == policy.scratch else policy.kept
+        kept = () if rule.path == policy.scratch else landscape.kept
         if rule.path not in landscape.spots:
             continue
         for path, access in split(rule, kept, landscape):
@@ -91,8 +91,7 @@ def warnings(policy: Policy, landscape: Landscape) -> Sequence[Problem]:
     split_roots = [
         rule.path
         for rule in policy.rules
-        if rule.path in landscape.entries
-        and (rule.access is Access.WRITE or _hides(policy, landscape, rule.path))
+        if rule.path in landscape.entries and (rule.access is Access.WRITE or _hides(landscape, rule.path))
     ]
     return [
         warning(
@@ -105,9 +104,9 @@ def warnings(policy: Policy, landscape: Landscape) -> Sequence[Problem]:
     ]
 
 
-def _hides(policy: Policy, landscape: Landscape, root: Path) -> bool:
+def _hides(landscape: Landscape, root: Path) -> bool:
     """Tell whether something below a root must not even be read."""
     return any(
         not kept.readable and kept.path in landscape.spots and root in kept.path.parents
-        for kept in policy.kept
+        for kept in landscape.kept
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillrun.sandbox.policy import Kept, Policy
 
 LEVEL: Final = 2
-WRITE, READ, DENY = "rw", "ro", "deny"
+WRITE, READ, DENY, NODE = "rw", "ro", "deny", "link"
 _RLIMIT_NPROC: Final = 6  # <asm-generic/resource.h>
 _MOST_TMPFS: Final = 1 << 30  # bytes of /tmp and of /dev/shm; they are memory and in no process's share
 # The world writes these itself, with the caller's name only.
@@ -101,13 +101,16 @@ def warnings(policy: Policy, probe: Probe) -> Iterator[Problem]:
 
 
 def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:
-    """Give what is mounted where, parents first: `rw`, `ro` or `deny` for each path.
+    """Give what is mounted where, parents first.
+
+    `rw`, `ro`, `deny` or, for a link
+    that is kept, `link` for each path.
 
     Covering a kept path is not enough inside a writable folder: its parent could be renamed and a new
     one put in its place, with the cover travelling along. So every folder between is mounted onto
     itself, which makes it busy (facts/launcher2, 3).
     """
-    existing = [kept for kept in policy.kept if kept.path in landscape.spots]
+    existing = [kept for kept in landscape.kept if kept.path in landscape.spots]
     marks = _roots(policy, existing, landscape)
     roots = tuple(marks)
     for kept in sorted(existing, key=lambda entry: len(entry.path.parts)):
@@ -119,7 +122,7 @@ def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:
             if not kept.readable:
                 marks[kept.path] = DENY
             elif _mode(marks, kept.path.parent) == WRITE and kept.path != policy.scratch:
-                marks[kept.path] = READ
+                marks[kept.path] = NODE if landscape.spots[kept.path].link else READ
     return dict(sorted(marks.items(), key=lambda mark: (len(mark[0].parts), mark[0])))
 
 

@@ -1,0 +1,68 @@
+"""Quarantine: move what a run made out of the way of later runs, by descriptor, never through a link."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from skillrun.sandbox.walk import Walker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def move_away(path: Path, quarantine: Path) -> Path | None:
+    """Move a path into a fresh folder of the quarantine; None when it can't be moved.
+
+    Its folder is opened part by part without following links, and the name is moved from there: a link
+    that the script put in the way leads nowhere. Across file systems it is renamed where it is.
+    """
+    target = quarantine / os.urandom(8).hex()
+    try:
+        quarantine.mkdir(mode=0o700, parents=True, exist_ok=True)
+        target.mkdir(mode=0o700)
+    except OSError:
+        return None
+    with Walker() as walker:
+        folder = walker.folder(str(path.parent))
+        if folder is None:
+            return None
+        try:
+            return _rename(folder, path, target)
+        except PermissionError:
+            # The script may have taken the right to write from its own folder.
+            return _again(folder, path, target)
+        except OSError:
+            return None
+
+
+def _rename(folder: int, path: Path, target: Path) -> Path:
+    """Rename into the quarantine, or beside itself where that is on another file system."""
+    try:
+        os.rename(path.name, target / path.name, src_dir_fd=folder)
+    except PermissionError:
+        raise
+    except OSError:
+        aside = f"{path.name}.quarantined-{os.urandom(4).hex()}"
+        os.rename(path.name, aside, src_dir_fd=folder, dst_dir_fd=folder)
+        return path.with_name(aside)
+    return target / path.name
+
+
+def _again(folder: int, path: Path, target: Path) -> Path | None:
+    """Give the folder its write bit back for the move."""
+    try:
+        opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        mode = os.fstat(opened).st_mode & 0o7777
+        os.fchmod(opened, mode | 0o700)
+        try:
+            return _rename(folder, path, target)
+        finally:
+            os.fchmod(opened, mode)
+    except OSError:
+        return None
+    finally:
+        os.close(opened)
