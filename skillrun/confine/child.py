@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 EVENTS_FD = 3
+# Written to the report pipe just before the exec. The end of that pipe alone proves nothing: a leader that is
+# killed on its way closes it too.
+MARK = b"{}\n"
 _CHUNK = 1 << 16
 
 
@@ -85,6 +88,7 @@ def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: B
         report = first
         calls.close_from(first + 1)
         stage = "exec"
+        os.write(report, MARK)
         os.execve(plan["argv"][0], plan["argv"], plan["env"])  # noqa: S606 - starting it is the purpose
     except BaseException as problem:  # noqa: BLE001 - whatever it is, the other end must hear of it
         fail(report, stage, problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -10,7 +11,7 @@ import signal
 import socket
 import time
 
-from . import calls, child
+from . import calls, child, supervise
 from .run import Run
 from .spare import Spare
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST_WAIT = 3600.0  # seconds; poll(2) takes an int of milliseconds
 _MOST_BASES = 64  # they differ by level and network grant; a bound on memory, never met
+_BURYING = 2  # milliseconds between two looks at what is being buried
 _LEAST, _MOST = 4, 8  # descriptors of a request behind the control socket: plan, three pipes; and events
 
 
@@ -39,6 +41,7 @@ class Launcher:
         self._bases: dict[int, dict[str, Any]] = {}
         self._key = 0  # of the base that the last run had, in the hope that the next one has it too
         self._runs: dict[int, Run] = {}  # by the descriptor of the control socket
+        self._spot = os.dup(self._wake)  # keeps a place for a control socket, so that any request can be answered
         self._poll = select.poll()
         for descriptor in (self._socket.fileno(), owner, warden, self._wake):
             self._poll.register(descriptor, select.POLLIN)
@@ -88,15 +91,21 @@ class Launcher:
         """Return the milliseconds until the next clock runs out, None when there is none."""
         if not self._runs:
             return None
+        if any(run.reaped for run in self._runs.values()):
+            return _BURYING
         wake = min(run.next_wake() for run in self._runs.values())
         return max(0, int(min(wake - time.monotonic(), _LONGEST_WAIT) * 1000) + 1)
 
     def _accept(self) -> bool:
         """Receive one request: descriptors of the control socket, the plan and the run's pipes."""
-        words, descriptors, _, _ = socket.recv_fds(self._socket, 4096, _MOST, socket.MSG_CMSG_CLOEXEC)
+        if self._spot >= 0:
+            os.close(self._spot)
+        words, descriptors, flags, _ = socket.recv_fds(self._socket, 4096, _MOST, socket.MSG_CMSG_CLOEXEC)
+        self._keep_spot()
         if not words:
             return False
-        if len(descriptors) == 1:
+        cut = bool(flags & socket.MSG_CTRUNC)
+        if len(descriptors) == 1 and not cut:
             self._learn(words, descriptors[0])
             return True
         control, *rest = descriptors or [-1]
@@ -105,8 +114,12 @@ class Launcher:
         except (OSError, ValueError):
             channel = None
         if channel is None or len(rest) < _LEAST:
-            # The descriptor limit cut them off, or they are not ours. Closing the control socket tells the owner.
+            # The descriptor limit cut them off, or they are not ours.
             if channel is not None:
+                number, message = (errno.EMFILE, os.strerror(errno.EMFILE)) if cut else (None, "descriptors are missing")
+                self._send(
+                    channel, {"event": "failed", "stage": "request", "errno": number, "message": message}
+                )
                 channel.detach()
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -131,6 +144,13 @@ class Launcher:
             self._send(channel, {"event": "started", "pid": run.pid})
         return True
 
+    def _keep_spot(self) -> None:
+        """Hold the lowest free place for the next control socket, if there is one."""
+        try:
+            self._spot = os.dup(self._wake)
+        except OSError:
+            self._spot = -1
+
     def _learn(self, words: bytes, descriptor: int) -> None:
         """Take a base that later runs refer to by its number."""
         try:
@@ -149,7 +169,7 @@ class Launcher:
                 return run
             self._key = int(terms["base"])
             spare, self._spare = self._spare, None
-            if spare is not None and spare.key != self._key:
+            if spare is not None and (spare.key != self._key or not spare.usable()):
                 spare.drop()
                 spare = None
             if spare is not None:
@@ -171,6 +191,8 @@ class Launcher:
 
     def _restock(self) -> None:
         """Have a spare ready for the next run; without one that run forks its own."""
+        if self._spot < 0:
+            self._keep_spot()
         if self._spare is None and self._key in self._bases:
             try:
                 self._spare = self._new_spare()
@@ -223,11 +245,11 @@ class Launcher:
     def _settle(self, run: Run) -> None:
         """Report a run once there is proof that nothing of it is left."""
         if not run.over():
-            if run.reaped:
-                self._bury_strays()
             return
         while run.heard():
             pass
+        if run.mode == "tree" and self._bury_strays(run):
+            return
         self._send(run.control, run.result())
         control = run.control.fileno()
         try:
@@ -237,22 +259,25 @@ class Launcher:
         del self._runs[control]
         run.control.close()
         os.close(run.report)
-        if run.mode == "tree":
-            self._bury_strays()
 
-    def _bury_strays(self) -> None:
-        """Kill children that no living run accounts for: what a dead supervisor left behind."""
-        known = {run.pid for run in self._runs.values()}
+    def _bury_strays(self, run: Run) -> bool:
+        """Kill children that no run accounts for, which a killed supervisor left; return whether there were any.
+
+        None is a proof that nothing is left. The first above any stray is a child of ours, and it stays in
+        the list until we reap it, so a list that is read while they fork and die misses none.
+        """
+        self._sweep()
+        known = {other.pid for other in self._runs.values()}
         if self._spare is not None:
             known.add(self._spare.pid)
-        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
-            children = [int(word) for word in file.read().split()]
-        for pid in children:
-            try:
-                if pid not in known and os.getpgid(pid) not in known:
-                    os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
+        strays = []
+        for pid in supervise.children(os.getpid(), os.getpid()):
+            if pid not in known and os.getpgid(pid) not in known:
+                strays.append(pid)
+                supervise.bury(pid, own_group=os.getpgrp())
+        if "leftovers" not in run.ended:  # a supervisor that came to its end has left none: a spare that was dropped
+            run.buried.update(strays)
+        return bool(strays)
 
     @staticmethod
     def _send(control: socket.socket, message: dict[str, Any]) -> None:

@@ -59,7 +59,8 @@ class Run:
         self.leftovers = 0
         self.ended: dict[str, Any] = {}
         self.failure: dict[str, Any] | None = None
-        self.started = False
+        self.marked = False  # the leader said that only the exec was left to do
+        self.buried: set[int] = set()
         self.facts: dict[str, Any] = {}
         self.pid = 0
         self.report, self._reporting = os.pipe2(os.O_CLOEXEC)
@@ -110,10 +111,8 @@ class Run:
             elif "status" in message:
                 self.ended = message
             else:
-                self.started = True
+                self.marked = True
                 self.facts.update(message)
-        if not words and self.failure is None:
-            self.started = True  # the exec closed the pipe
         return bool(words)
 
     def end(self, reason: str, *, now: bool = False) -> None:
@@ -123,8 +122,8 @@ class Run:
         if self.hard is None and not now:
             self.hard = time.monotonic() + self.grace
             self._signal(signal.SIGTERM)
-            if self.mode != "tree":
-                self._signal(signal.SIGCONT)  # a stopped process handles SIGTERM only once continued
+            # A stopped process handles SIGTERM only once continued; an unconfined script can stop its supervisor.
+            self._signal(signal.SIGCONT)
         elif now:
             self.kill()
 
@@ -227,8 +226,13 @@ class Run:
 
     def result(self) -> dict[str, Any]:
         """Describe the end of the run for the owner."""
-        leftovers = self.leftovers + self.ended.get("leftovers", 0)
-        if self.failure is not None and not self.started:
+        leftovers = self.leftovers + len(self.buried) + self.ended.get("leftovers", 0)
+        if not self.marked and self.failure is None and self.reason is None:
+            message = "its process was killed before the script was started"
+            self.failure = {"stage": "start", "errno": None, "message": message}
+        # In a group the leader itself makes the exec, which can still fail after the mark; an init or a
+        # supervisor gives the mark once the script runs.
+        if self.failure is not None and (self.mode == "group" or not self.marked):
             return {"event": "failed", **self.failure}
         facts = {name: self.ended.get(name) for name in ("status", "cpu", "rss")}
         return {"event": "ended", "reason": self.reason, "leftovers": leftovers, **facts, **self.facts}

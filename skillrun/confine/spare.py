@@ -6,6 +6,7 @@ memory. Made while the run before it is under way, that cost is off the path of 
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
     from typing import Any
 
+_LEAST = 4  # descriptors of a run besides its report pipe: the plan and three pipes
 _OWN = child.EVENTS_FD + 1  # where the spare keeps its end of the socket; 0 to 3 are for the run
 
 
@@ -46,6 +48,16 @@ class Spare:
         socket.send_fds(self._socket, [b"plan"], descriptors)
         self._socket.close()
 
+    def usable(self) -> bool:
+        """Tell whether it is alive and prepared, or still about to be; it says so when it could not."""
+        try:
+            self._socket.recv(16, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False  # a word is a failure, and the end of the socket is its death
+
     def drop(self) -> None:
         """Let a spare go that nobody will use: it ends at the end of its socket."""
         self._socket.close()
@@ -73,13 +85,19 @@ def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[in
     except BaseException as problem:  # noqa: BLE001 - told to the run that this becomes
         failure = (stage, problem)
     with socket.socket(fileno=_OWN) as waiting:
-        words, received, _, _ = socket.recv_fds(waiting, 16, 8, socket.MSG_CMSG_CLOEXEC)
-    if not words:
+        if failure is not None:
+            # What was in the way may be gone by the time of the next run, which then forks its own leader.
+            waiting.send(b"spoiled")
+        words, received, flags, _ = socket.recv_fds(waiting, 16, 8, socket.MSG_CMSG_CLOEXEC)
+    if not words or not received:
         os._exit(0)
-    report, plan_file, *descriptors = received
+    report, *rest = received
+    if failure is None and (flags & socket.MSG_CTRUNC or len(rest) < _LEAST):
+        failure = ("request", OSError(errno.EMFILE, "its descriptors did not fit below the limit of open files"))
     if failure is not None:
         child.fail(report, *failure)
         os._exit(127)
+    plan_file, *descriptors = rest
     try:
         plan = child.read_plan(plan_file)
     except BaseException as problem:  # noqa: BLE001 - the other end must hear of it

@@ -53,11 +53,13 @@ def supervise(plan_file: int, *, descriptors: list[int], report: int, launcher: 
         os.close(starting)
         for descriptor in descriptors:
             os.close(descriptor)
-        failure = os.read(started, 4096)  # end of file: the exec succeeded
-        if failure:
-            os.write(report, failure)
+        said = b""
+        while words := os.read(started, 4096):  # to its end: the exec closes the pipe
+            said += words
+        if said != child.MARK:  # a failure, or nothing from a leader that was killed on its way
+            os.write(report, said.removeprefix(child.MARK))
             os._exit(0)
-        os.write(report, b"{}\n")
+        os.write(report, child.MARK)
         status, usage = _wait(leader, wake, grace)
         leftovers = end_tree(0)
         ended = {"status": status, "leftovers": leftovers, "cpu": usage.ru_utime + usage.ru_stime}
@@ -133,7 +135,7 @@ def descendants(pid: int) -> list[int]:
 
     A process that forks while this is read can be missed; callers loop until nothing is left.
     """
-    found = []
+    found: list[int] = []
     pending = [pid]
     while pending:
         current = pending.pop()
@@ -142,14 +144,31 @@ def descendants(pid: int) -> list[int]:
         except OSError:
             continue
         for thread in threads:
-            try:
-                with open(f"/proc/{current}/task/{thread}/children", "rb") as file:
-                    children = [int(word) for word in file.read().split()]
-            except OSError:
-                continue
-            found += children
-            pending += children
+            below = children(current, thread)
+            found += below
+            pending += below
     return found
+
+
+def children(pid: int, thread: int | str) -> list[int]:
+    """List the children of one thread of a process, those that are dead and not reaped included."""
+    try:
+        with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def bury(pid: int, *, own_group: int) -> None:
+    """Kill a process and everything below it; callers loop until nothing is left."""
+    for each in (pid, *descendants(pid)):
+        try:
+            group = os.getpgid(each)
+            if group != own_group:
+                os.killpg(group, signal.SIGKILL)  # atomic against fork, where killing one by one is not
+            os.kill(each, signal.SIGKILL)
+        except OSError:
+            continue
 
 
 def send(pid: int, number: int) -> None:

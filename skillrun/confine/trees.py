@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROUNDS = 1_000_000  # folders entered at most: a bound on work, far above what a quota allows
@@ -16,7 +17,7 @@ def remove(root: str) -> bool:
     depth is no limit: a folder that holds folders hands them up to the root, and is then empty.
     """
     try:
-        top = os.open(root, _OPEN)
+        top = _enter(root, None)
     except FileNotFoundError:
         return True
     except OSError:
@@ -40,6 +41,30 @@ def remove(root: str) -> bool:
     return True
 
 
+def _enter(name: str, above: int | None) -> int:
+    """Open a folder for good, with its permission bits given back where they are missing."""
+    try:
+        folder = os.open(name, _OPEN, dir_fd=above)
+    except PermissionError:
+        _permit(name, above)
+        folder = os.open(name, _OPEN, dir_fd=above)
+    os.fchmod(folder, stat.S_IRWXU)
+    return folder
+
+
+def _permit(name: str, above: int | None) -> None:
+    """Give a folder its permission bits back; raises OSError when it is none, or not ours."""
+    if sys.platform != "linux":
+        os.chmod(name, stat.S_IRWXU, dir_fd=above, follow_symlinks=False)
+        return
+    # chmod(2) follows links and has no flag against it; the way through /proc leads to what was opened.
+    held = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    try:
+        os.chmod(f"/proc/self/fd/{held}", stat.S_IRWXU)
+    finally:
+        os.close(held)
+
+
 def _clear(folder: int) -> list[str]:
     """Unlink everything in an opened folder that is not a folder; return the names of the folders left."""
     folders = []
@@ -60,19 +85,14 @@ def _clear(folder: int) -> list[str]:
 def _flatten(top: int, name: str, serial: int) -> int:
     """Empty one folder below the root: unlink its files, move its folders up to the root, remove it."""
     try:
-        folder = os.open(name, _OPEN, dir_fd=top)
+        folder = _enter(name, top)
     except OSError:
-        try:
-            os.chmod(name, stat.S_IRWXU, dir_fd=top)
-            folder = os.open(name, _OPEN, dir_fd=top)
-        except OSError:
-            return serial
+        return serial
     try:
-        os.fchmod(folder, stat.S_IRWXU)
         for inner in _clear(folder):
             serial += 1
             try:
-                os.chmod(inner, stat.S_IRWXU, dir_fd=folder)  # moving a folder writes its `..`
+                _permit(inner, folder)  # moving a folder writes its `..`
                 os.rename(inner, f".skillrun-{serial}", src_dir_fd=folder, dst_dir_fd=top)
             except OSError:
                 continue

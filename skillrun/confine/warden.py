@@ -55,14 +55,8 @@ def bury() -> None:
     """Kill everything that was inherited, whole process groups first, until no child is left."""
     own_group = os.getpgrp()
     while True:
-        for pid in supervise.descendants(os.getpid()):
-            try:
-                group = os.getpgid(pid)
-                if group != own_group:
-                    os.killpg(group, signal.SIGKILL)  # atomic against fork, where killing one by one is not
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
+        for pid in supervise.children(os.getpid(), os.getpid()):
+            supervise.bury(pid, own_group=own_group)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass

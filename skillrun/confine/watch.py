@@ -23,9 +23,7 @@ def members(leader: int, *, group: bool) -> set[int]:
     """Return the processes of a run: those below its leader and, in a locked group, orphans of the group."""
     found = {leader, *supervise.descendants(leader)}
     if group:
-        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
-            orphans = [int(word) for word in file.read().split()]
-        for pid in orphans:
+        for pid in supervise.children(os.getpid(), os.getpid()):
             try:
                 if os.getpgid(pid) == leader:
                     found |= {pid, *supervise.descendants(pid)}

@@ -115,12 +115,11 @@ def _appeared(
         seen.add(path)
         obeyed = any(path.parts[-len(name.split("/")) :] == tuple(name.split("/")) for name in quarantined())
         is_root = path in skill_roots and stat.S_ISDIR(found.st_mode)
-        yield _told(path, entry.reason, quarantine if obeyed or is_root else None, limit=path)
+        yield _told(path, entry.reason, move_away(path, quarantine) if obeyed or is_root else None)
 
 
-def _told(path: Path, reason: str, quarantine: Path | None, *, limit: Path) -> Problem:
-    """Say that something appeared, after moving it away where that is asked for."""
-    moved = move_away(limit, quarantine) if quarantine is not None else None
+def _told(path: Path, reason: str, moved: Path | None = None) -> Problem:
+    """Say that something appeared, and where it was moved to if it was."""
     what = f"and was moved to `{moved}`" if moved is not None else "and what it does later is not confined"
     message = f"`{path}` was not there before the run and is now, {what}: {reason}"
     return warning("protected-appeared", message, at=At(path=path), help="look at it before anything uses it")
@@ -129,14 +128,14 @@ def _told(path: Path, reason: str, quarantine: Path | None, *, limit: Path) -> P
 def _skill_appeared(path: Path, quarantine: Path | None, skill_roots: Sequence[Path]) -> Problem:
     """Report a skill that was made; inside a known root it is moved away, as a later run would find it."""
     known = any(root in path.parents for root in skill_roots)
-    return _told(path / "SKILL.md", "a skill", quarantine if known else None, limit=path)
+    return _told(path / "SKILL.md", "a skill", move_away(path, quarantine) if known else None)
 
 
 def _repositories(before: Search, after: Search) -> Iterator[Problem]:
     """Name what would run commands in repositories that were not there before; a plain one is no violation."""
     for path in after.git_files:
         if path not in before.git_files:
-            yield _told(path, "it names the repository that git uses", None, limit=path)
+            yield _told(path, "it names the repository that git uses")
     for repository in (*after.repositories, *after.bare):
         if repository in before.repositories or repository in before.bare:
             continue

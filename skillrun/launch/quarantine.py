@@ -11,18 +11,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def move_away(path: Path, quarantine: Path) -> Path | None:
+def move_away(path: Path, quarantine: Path | None) -> Path | None:
     """Move a path into a fresh folder of the quarantine; None when it can't be moved.
 
     Its folder is opened part by part without following links, and the name is moved from there: a link
-    that the script put in the way leads nowhere. Across file systems it is renamed where it is.
+    that the script put in the way leads nowhere. Across file systems, and without a quarantine, it is
+    renamed where it is.
     """
-    target = quarantine / os.urandom(8).hex()
+    target = quarantine and quarantine / os.urandom(8).hex()
     try:
-        quarantine.mkdir(mode=0o700, parents=True, exist_ok=True)
-        target.mkdir(mode=0o700)
+        if target is not None:
+            target.mkdir(mode=0o700, parents=True)
     except OSError:
-        return None
+        target = None
     with Walker() as walker:
         folder = walker.folder(str(path.parent))
         if folder is None:
@@ -36,20 +37,23 @@ def move_away(path: Path, quarantine: Path) -> Path | None:
             return None
 
 
-def _rename(folder: int, path: Path, target: Path) -> Path:
+def _rename(folder: int, path: Path, target: Path | None) -> Path:
     """Rename into the quarantine, or beside itself where that is on another file system."""
-    try:
-        os.rename(path.name, target / path.name, src_dir_fd=folder)
-    except PermissionError:
-        raise
-    except OSError:
-        aside = f"{path.name}.quarantined-{os.urandom(4).hex()}"
-        os.rename(path.name, aside, src_dir_fd=folder, dst_dir_fd=folder)
-        return path.with_name(aside)
-    return target / path.name
+    if target is not None:
+        try:
+            os.rename(path.name, target / path.name, src_dir_fd=folder)
+        except PermissionError:
+            raise
+        except OSError:
+            pass
+        else:
+            return target / path.name
+    aside = f"{path.name}.quarantined-{os.urandom(4).hex()}"
+    os.rename(path.name, aside, src_dir_fd=folder, dst_dir_fd=folder)
+    return path.with_name(aside)
 
 
-def _again(folder: int, path: Path, target: Path) -> Path | None:
+def _again(folder: int, path: Path, target: Path | None) -> Path | None:
     """Give the folder its write bit back for the move."""
     try:
         opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
