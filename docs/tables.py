@@ -381,7 +381,7 @@ def protected() -> str:
 
 def quarantined() -> str:
     """List the names that are moved away when a run made them."""
-    return listed(table("protected")["quarantined"])
+    return listed(line["name"] for line in table("protected")["names"] if line.get("quarantine"))
 
 
 def git_commands() -> str:

@@ -15,7 +15,7 @@ from skillrun.host import Host
 from skillrun.launch.aftermath import violations
 from skillrun.launch.capture import Keep
 from skillrun.launch.drive import Drive
-from skillrun.launch.launcher import Launcher
+from skillrun.launch.launcher import Launcher, explain
 from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.result import Result, Termination
 from skillrun.launch.scratch import (
@@ -102,6 +102,7 @@ class Runner:
         self._ceiling_file = ceiling if isinstance(ceiling, Path) else None
         self.launcher = Launcher(temporary=self.host.temporary)
         self._furnished: Path | None = None
+        self._unremoved: list[Path] = []
         self._interpreters: dict[Command, tuple[tuple[int, ...], Interpreter]] = {}
         self._voices: dict[tuple[Path, Path | None, str], Voice] = {}
 
@@ -141,7 +142,7 @@ class Runner:
         with self._scratch() as scratch:
             ready = self._prepare(skill, script, arguments, scratch=scratch, flags=flags, typed=typed)
             if timeout is not None:
-                ready = replace(ready, policy=ready.policy.shortened(timeout))
+                ready = replace(ready, policy=ready.policy.shortened(max(0.0, timeout)))
             refusal = self._refusal(ready, strict=strict)
             if refusal is not None:
                 return result_of(ready, Verdict(Termination.REFUSED, error=refusal), layers=self.layers)
@@ -157,7 +158,7 @@ class Runner:
                     on_plan(ready, plan)
                 keep = int(ready.policy.limits.output)
                 out, err = sinks or (Keep(keep), Keep(keep))
-                outcome = Drive(self.launcher, plan, stdin, out, err).run()
+                outcome = Drive(self.launcher, plan, stdin, out, err, scratch=scratch).run()
                 left = violations(
                     ready.policy,
                     landscape,
@@ -339,17 +340,30 @@ class Runner:
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[Path]:
         """Give a scratch folder and remove it, whatever the script made of it."""
+        while self._unremoved:
+            remove_scratch(self._unremoved.pop())
         root = self.launcher.folder()
-        if self._furnished != root:  # a new launcher has a new folder
-            make_programs(root, self._python)
-            (root / RUNS).mkdir(0o700, exist_ok=True)
-            self._furnished = root
-            self.__dict__.pop("_guarded", None)
-        scratch = make_scratch(root / RUNS)
+        scratch = root / RUNS
         try:
-            yield scratch
-        finally:
-            remove_scratch(scratch)
+            if self._furnished != root:  # a new launcher has a new folder
+                make_programs(root, self._python)
+                scratch.mkdir(0o700, exist_ok=True)
+                self._furnished = root
+                self.__dict__.pop("_guarded", None)
+            try:
+                scratch = make_scratch(scratch)
+            except FileNotFoundError:  # a cleaner of the temporary folder took it, or its warden when it died
+                self.launcher.replace(root)
+                raise
+            try:
+                yield scratch
+            finally:
+                if not remove_scratch(
+                    scratch
+                ):  # without a free descriptor, for one; `close` removes the root
+                    self._unremoved.append(scratch)
+        except OSError as problem:
+            raise explain(problem, scratch) or problem from problem
 
     def _refusal(self, ready: Ready, *, strict: bool) -> Problem | None:
         """Say why a run must not start, None when nothing speaks against it."""

@@ -39,10 +39,44 @@ def memory(pids: Iterable[int], limit: float) -> int:
     times too much; only when they exceed the limit is the proportional share read instead.
     """
     pids = list(pids)
-    resident = sum(_resident(pid) for pid in pids)
+    files = _memory_files(pids)
+    resident = files + sum(_resident(pid) for pid in pids)
     if resident <= limit:
         return resident
-    return sum(_share(pid) for pid in pids)
+    return files + sum(_share(pid) for pid in pids)
+
+
+def threads(pids: Iterable[int]) -> int:
+    """Count the threads of processes: each is a task to the scheduler, as a process is."""
+    count = 0
+    for pid in pids:
+        try:
+            count += len(os.listdir(f"/proc/{pid}/task"))
+        except OSError:
+            continue
+    return count
+
+
+def _memory_files(pids: Iterable[int]) -> int:
+    """Return the bytes in memory files (memfd_create) that processes hold open, each file once.
+
+    What is mapped of them is in the resident bytes as well; counting it twice errs on the safe side.
+    """
+    sizes: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        try:
+            names = os.listdir(f"/proc/{pid}/fd")
+        except OSError:
+            continue
+        for name in names:
+            path = f"/proc/{pid}/fd/{name}"
+            try:
+                if os.readlink(path).startswith("/memfd:"):
+                    found = os.stat(path)
+                    sizes[found.st_dev, found.st_ino] = found.st_blocks * 512
+            except OSError:
+                continue
+    return sum(sizes.values())
 
 
 def _resident(pid: int) -> int:

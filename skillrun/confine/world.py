@@ -22,6 +22,7 @@ _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID = 0x00020000, 0x04000000, 0x08000000
 _NEWCGROUP, _NEWNET = 0x02000000, 0x40000000
 _INNER_UID = 1000  # for a caller who is root: as 0 inside, tar and npm would try to change owners
 _BASES = ("/sys", "/mnt", "/media")  # covered by the new root while it is built: nothing granted lies there
+_MOST_NODES = 100_000  # of /tmp and of /dev/shm: a folder takes kernel memory that no size counts
 _DENIED = ".denied"
 _PROC_FILES = ("cpuinfo", "loadavg", "meminfo", "stat", "uptime", "version")
 _PRIVATE = mounts.NOSUID | mounts.NODEV
@@ -91,7 +92,7 @@ class World:
         # path may mean something else by now.
         trees = [self._take(entry) for entry in entries]
         for name in ("tmp", "dev/shm"):
-            mounts.mount("tmpfs", name, _PRIVATE, f"mode=1777,size={plan['tmpfs']}")
+            mounts.mount("tmpfs", name, _PRIVATE, f"mode=1777,size={plan['tmpfs']},nr_inodes={_MOST_NODES}")
             self._own.add(os.stat(name).st_dev)
         for path, target in plan["links"]:
             self._link(path, target)

@@ -58,6 +58,10 @@ def violations(
     found += [
         _skill_appeared(path, quarantine, skill_roots) for path in after.skills if path not in before.skills
     ]
+    for path, kind in after.doors:
+        if path not in {door for door, _ in before.doors}:
+            message = f"`{path}` appeared during the run, and the script could use it: {kind}"
+            found.append(warning("door-appeared", message, at=At(path=path)))
     if not after.complete:
         message = "the run left too many files to look for what would run later"
         found.append(warning("search-incomplete", message, help="grant a smaller folder"))

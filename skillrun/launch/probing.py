@@ -24,7 +24,7 @@ def try_level2(launcher: Launcher, probe: Probe) -> Probe:
     """Start a program at level 2 and return the probe with what came of it."""
     if not probe.seccomp or probe.landlock < 1 or probe.machine not in ARCHITECTURES:
         return replace(probe, level2_failure="it needs Landlock and seccomp too")
-    usr = Path("/usr").stat()
+    usr = Path("/usr/bin").stat()
     wire = {
         "mode": "init",
         "timeout": _TIMEOUT,
@@ -33,7 +33,7 @@ def try_level2(launcher: Launcher, probe: Probe) -> Probe:
         "processes": 64,
         "argv": ["/usr/bin/true"],
         "env": {},
-        "cwd": ["/usr", usr.st_dev, usr.st_ino],
+        "cwd": ["/usr/bin", usr.st_dev, usr.st_ino],
         "rlimits": [],
         "identity": [],
         "rules": [],

@@ -23,5 +23,6 @@ def argument_paths(arguments: Sequence[str], resolver: Resolver, cwd: Path) -> I
         if not text or "\0" in text or len(text) > _LONGEST_PATH:
             continue
         resolved = resolver.follow(text if text.startswith("/") else f"{cwd}/{text}")
-        if resolved.exists:
+        # A link planted in the workspace must not decide where a person's word leads.
+        if resolved.exists and resolved.escape(cwd) is None:
             yield text, resolved

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class SystemPlace:
+    """A path that every run may use besides its grant: read, or as a device; some only with a network."""
+
+    path: str
+    device: bool = False
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """What this host can do, as the launcher found it. Data, so that tests can claim any kernel.
 
@@ -28,7 +37,7 @@ class Probe:
     machine: str
     landlock: int = 0
     seccomp: bool = False
-    system: frozenset[str] = frozenset()
+    system: tuple[SystemPlace, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     root: bool = False
     level2: bool = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from skillrun import resources
 from skillrun.problem import Problem, warning
 from skillrun.sandbox.guarantee import Guarantees, State, written
 from skillrun.sandbox.linux import rights
@@ -16,8 +16,6 @@ from skillrun.sandbox.policy import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from skillrun.sandbox.backend import Probe
     from skillrun.sandbox.landscape import Landscape
     from skillrun.sandbox.policy import Policy
@@ -29,7 +27,7 @@ def guarantees(policy: Policy, probe: Probe) -> Guarantees:
     """Answer for each promise at level 1; SECURITY.md names the test that attacks each."""
     scoped = State.ENFORCED if probe.landlock >= rights.SIGNAL_ABI else State.PARTIAL
     return Guarantees(
-        fs_read=State.ENFORCED,
+        fs_read=State.PARTIAL if _below_system(policy, probe) else State.ENFORCED,
         fs_write=written(policy),
         network=State.OPEN if policy.network else State.ENFORCED,
         ipc=scoped,
@@ -62,13 +60,9 @@ def base(probe: Probe, *, network: bool) -> str:
 
 def system_rules(probe: Probe, *, network: bool) -> Iterator[list[Any]]:
     """Give the rules for what every run needs from the system, as far as the probe found it."""
-    table = resources.table("linux/system")
-    for line in table["read"]:
-        if line["path"] in probe.system and (network or line.get("when") != "network"):
-            yield [line["path"], rights.access(READ, probe.landlock)]
-    for line in table["device"]:
-        if line["path"] in probe.system:
-            yield [line["path"], rights.access("device", probe.landlock)]
+    for place in probe.system:
+        if network or not place.network:
+            yield [place.path, rights.access("device" if place.device else READ, probe.landlock)]
 
 
 def granted_rules(policy: Policy, landscape: Landscape, abi: int) -> Iterator[list[Any]]:
@@ -110,3 +104,10 @@ def _hides(landscape: Landscape, root: Path) -> bool:
         not kept.readable and kept.path in landscape.spots and root in kept.path.parents
         for kept in landscape.kept
     )
+
+
+def _below_system(policy: Policy, probe: Probe) -> bool:
+    """Tell whether something that must not be read lies in what every run may read, which no rule takes back."""
+    places = [Path(place.path) for place in probe.system]
+    hidden = [kept.path for kept in policy.kept if not kept.readable]
+    return any(place == path or place in path.parents for path in hidden for place in places)

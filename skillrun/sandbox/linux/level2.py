@@ -6,7 +6,6 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from skillrun import resources
 from skillrun.problem import Problem, warning
 from skillrun.sandbox.guarantee import Guarantees, State, written
 from skillrun.sandbox.linux import rights
@@ -56,12 +55,7 @@ def base(probe: Probe, *, network: bool, unix: bool = True) -> str:
         signals_scoped=abi >= rights.SIGNAL_ABI,
         unix=unix,
     )
-    table = resources.table("linux/system")
-    places = [
-        line["path"]
-        for line in table["read"]
-        if line["path"] in probe.system - _OWN_FILES and (network or line.get("when") != "network")
-    ]
+    usable = [place for place in probe.system if network or not place.network]
     return json.dumps(
         {
             "level": LEVEL,
@@ -69,8 +63,8 @@ def base(probe: Probe, *, network: bool, unix: bool = True) -> str:
             # No right over TCP: without a network granted there is only the run's own loopback to talk over.
             "masks": [rights.handled("fs", abi), 0, rights.handled("scope", abi)],
             "filter": assemble(conditions).hex(),
-            "places": places,
-            "devices": [line["path"] for line in table["device"] if line["path"] in probe.system],
+            "places": [p.path for p in usable if not p.device and p.path not in _OWN_FILES],
+            "devices": [p.path for p in usable if p.device],
             "links": [list(link) for link in probe.links],
             "rights": {name: rights.access(name, abi) for name in ("read", "write", "device")},
         }
