@@ -46,10 +46,10 @@ test: $(VENV)/installed-test lint ## install what the tests need, lint, check ty
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-all: $(VENV)/installed-test lint ## the long form of every proof as well
-	$(BIN)/python -m pytest -n 2
+	SKILLRUN_FUZZ=$${SKILLRUN_FUZZ:-5000} $(BIN)/python -m pytest -n 2 --timeout 1800
 
 fuzz: $(VENV)/installed-test ## random inputs, many more than `make test` tries
-	SKILLRUN_FUZZ=1 $(BIN)/python -m pytest -n 2 -k "fuzz or random or propert"
+	SKILLRUN_FUZZ=$${SKILLRUN_FUZZ:-20000} $(BIN)/python -m pytest -n 2 -k "fuzz or random or propert"
 
 lint: $(VENV)/installed-test ## ruff, its format and mypy, changing nothing
 	$(BIN)/ruff check .
@@ -60,7 +60,9 @@ format: $(VENV)/installed-test ## let ruff mend and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install ## measure against plain subprocess.run, side by side
+bench: install ## measure side by side against subprocess.run, bubblewrap and sandbox-runtime, as far as they are there
+	@if command -v npm >/dev/null; then \
+		npm install --silent --no-audit --no-fund --prefix bench/.npm @anthropic-ai/sandbox-runtime || true; fi
 	$(BIN)/python -m bench
 
 help: ## this list

@@ -22,14 +22,25 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+# Every attack runs as both users at both levels in `make test-all`; `make test` takes one user for each level.
+LONG_FORM = frozenset({("root", 2), ("user", 1)})
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the combinations that a test's mark `level` rules out: they are no tests that were skipped."""
+    """Leave out the combinations that a test's mark `level` rules out: they are no tests that were skipped.
+
+    Of those left, half are the long form.
+    """
     left = []
     for item in items:
         mark = item.get_closest_marker("level")
         number = getattr(item, "callspec", None) and item.callspec.params.get("level")  # type: ignore[attr-defined]
         if mark is None or number is None or number in mark.args:
             left.append(item)
+        if attack.SUITE_IS_ROOT and number is not None:
+            user = item.callspec.params.get("party")  # type: ignore[attr-defined]
+            if (user, number) in LONG_FORM:
+                item.add_marker(pytest.mark.slow)
     items[:] = left
 
 
