@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.problem import Problem, warning
@@ -16,6 +15,8 @@ from skillrun.sandbox.policy import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
     from skillrun.sandbox.backend import Probe
     from skillrun.sandbox.landscape import Landscape
     from skillrun.sandbox.policy import Policy
@@ -108,6 +109,6 @@ def _hides(landscape: Landscape, root: Path) -> bool:
 
 def _below_system(policy: Policy, probe: Probe) -> bool:
     """Tell whether something that must not be read lies in what every run may read, which no rule takes back."""
-    places = [Path(place.path) for place in probe.system]
-    hidden = [kept.path for kept in policy.kept if not kept.readable]
-    return any(place == path or place in path.parents for path in hidden for place in places)
+    places = {place.path for place in probe.system}
+    hidden = (kept.path for kept in policy.kept if not kept.readable)
+    return any(str(part) in places for path in hidden for part in (path, *path.parents))
