@@ -15,13 +15,14 @@ from skillrun.host import Host
 from skillrun.launch.aftermath import violations
 from skillrun.launch.capture import Keep
 from skillrun.launch.drive import Drive
-from skillrun.launch.launcher import Launcher, explain
+from skillrun.launch.faults import named
+from skillrun.launch.launcher import Launcher
 from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.result import Result, Termination
 from skillrun.launch.scratch import (
     RUNS,
+    furnish,
     make_missing,
-    make_programs,
     make_scratch,
     remove_scratch,
     remove_untouched,
@@ -343,27 +344,20 @@ class Runner:
         while self._unremoved:
             remove_scratch(self._unremoved.pop())
         root = self.launcher.folder()
-        scratch = root / RUNS
         try:
             if self._furnished != root:  # a new launcher has a new folder
-                make_programs(root, self._python)
-                scratch.mkdir(0o700, exist_ok=True)
+                furnish(root, self._python)
                 self._furnished = root
                 self.__dict__.pop("_guarded", None)
-            try:
-                scratch = make_scratch(scratch)
-            except FileNotFoundError:  # a cleaner of the temporary folder took it, or its warden when it died
-                self.launcher.replace(root)
-                raise
-            try:
-                yield scratch
-            finally:
-                if not remove_scratch(
-                    scratch
-                ):  # without a free descriptor, for one; `close` removes the root
-                    self._unremoved.append(scratch)
+            scratch = make_scratch(root / RUNS)
         except OSError as problem:
-            raise explain(problem, scratch) or problem from problem
+            raise self.launcher.unusable(root, problem) from problem
+        try:
+            with named(scratch):
+                yield scratch
+        finally:
+            if not remove_scratch(scratch):  # without a free descriptor, for one
+                self._unremoved.append(scratch)
 
     def _refusal(self, ready: Ready, *, strict: bool) -> Problem | None:
         """Say why a run must not start, None when nothing speaks against it."""

@@ -41,7 +41,9 @@ class Launcher:
         self._bases: dict[int, dict[str, Any]] = {}
         self._key = 0  # of the base that the last run had, in the hope that the next one has it too
         self._runs: dict[int, Run] = {}  # by the descriptor of the control socket
-        self._spot = os.dup(self._wake)  # keeps a place for a control socket, so that any request can be answered
+        self._spot = os.dup(
+            self._wake
+        )  # keeps a place for a control socket, so that any request can be answered
         self._poll = select.poll()
         for descriptor in (self._socket.fileno(), owner, warden, self._wake):
             self._poll.register(descriptor, select.POLLIN)
@@ -114,15 +116,7 @@ class Launcher:
         except (OSError, ValueError):
             channel = None
         if channel is None or len(rest) < _LEAST:
-            # The descriptor limit cut them off, or they are not ours.
-            if channel is not None:
-                number, message = (errno.EMFILE, os.strerror(errno.EMFILE)) if cut else (None, "descriptors are missing")
-                self._send(
-                    channel, {"event": "failed", "stage": "request", "errno": number, "message": message}
-                )
-                channel.detach()
-            for descriptor in descriptors:
-                os.close(descriptor)
+            self._refuse(channel, descriptors, cut=cut)
             return True
         try:
             run = self._start(json.loads(words), channel, rest)
@@ -143,6 +137,16 @@ class Launcher:
         if run.announce:
             self._send(channel, {"event": "started", "pid": run.pid})
         return True
+
+    def _refuse(self, channel: socket.socket | None, descriptors: list[int], *, cut: bool) -> None:
+        """Answer a request whose descriptors the limit of open files cut off, or that are none of a run's."""
+        if channel is not None:
+            number = errno.EMFILE if cut else errno.EINVAL
+            message = f"descriptors are missing: {os.strerror(number)}"
+            self._send(channel, {"event": "failed", "stage": "request", "errno": number, "message": message})
+            channel.detach()
+        for descriptor in descriptors:
+            os.close(descriptor)
 
     def _keep_spot(self) -> None:
         """Hold the lowest free place for the next control socket, if there is one."""
@@ -275,7 +279,9 @@ class Launcher:
             if pid not in known and os.getpgid(pid) not in known:
                 strays.append(pid)
                 supervise.bury(pid, own_group=os.getpgrp())
-        if "leftovers" not in run.ended:  # a supervisor that came to its end has left none: a spare that was dropped
+        if (
+            "leftovers" not in run.ended
+        ):  # a supervisor that came to its end has left none: a spare that was dropped
             run.buried.update(strays)
         return bool(strays)
 

@@ -93,7 +93,10 @@ def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[in
         os._exit(0)
     report, *rest = received
     if failure is None and (flags & socket.MSG_CTRUNC or len(rest) < _LEAST):
-        failure = ("request", OSError(errno.EMFILE, "its descriptors did not fit below the limit of open files"))
+        failure = (
+            "request",
+            OSError(errno.EMFILE, "its descriptors did not fit below the limit of open files"),
+        )
     if failure is not None:
         child.fail(report, *failure)
         os._exit(127)

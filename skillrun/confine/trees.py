@@ -23,22 +23,26 @@ def remove(root: str) -> bool:
     except OSError:
         return False
     try:
-        serial = 0
-        before: list[str] | None = None
-        for _ in range(_ROUNDS):
-            folders = _clear(top)
-            if not folders or folders == before:
-                break
-            before = folders
-            for name in folders:
-                serial = _flatten(top, name, serial)
+        _empty(top)
+        os.rmdir(root)
+    except OSError:  # no descriptor is free, for one
+        return False
     finally:
         os.close(top)
-    try:
-        os.rmdir(root)
-    except OSError:
-        return False
     return True
+
+
+def _empty(top: int) -> None:
+    """Remove all that is in an opened folder."""
+    serial = 0
+    before: list[str] | None = None
+    for _ in range(_ROUNDS):
+        folders = _clear(top)
+        if not folders or folders == before:
+            return
+        before = folders
+        for name in folders:
+            serial = _flatten(top, name, serial)
 
 
 def _enter(name: str, above: int | None) -> int:
@@ -48,7 +52,11 @@ def _enter(name: str, above: int | None) -> int:
     except PermissionError:
         _permit(name, above)
         folder = os.open(name, _OPEN, dir_fd=above)
-    os.fchmod(folder, stat.S_IRWXU)
+    try:
+        os.fchmod(folder, stat.S_IRWXU)
+    except OSError:
+        os.close(folder)
+        raise
     return folder
 
 
@@ -92,8 +100,7 @@ def _flatten(top: int, name: str, serial: int) -> int:
         for inner in _clear(folder):
             serial += 1
             try:
-                _permit(inner, folder)  # moving a folder writes its `..`
-                os.rename(inner, f".skillrun-{serial}", src_dir_fd=folder, dst_dir_fd=top)
+                _raise(inner, folder, f".skillrun-{serial}", top)
             except OSError:
                 continue
         os.rmdir(name, dir_fd=top)
@@ -102,3 +109,12 @@ def _flatten(top: int, name: str, serial: int) -> int:
     finally:
         os.close(folder)
     return serial
+
+
+def _raise(name: str, folder: int, new: str, top: int) -> None:
+    """Move a folder up to the root, which writes its `..` and so asks for permission in it."""
+    try:
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)
+    except PermissionError:
+        _permit(name, folder)
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)

@@ -6,21 +6,31 @@ import contextlib
 import json
 import os
 import select
+import socket
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from skillrun.launch.capture import Keep
+from skillrun.launch.faults import named
 from skillrun.sandbox.wire import GRACE
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from skillrun.launch.capture import Captured, Sink
-    from skillrun.launch.launcher import Launcher
+    from skillrun.launch.launcher import Launcher, Sent
     from skillrun.sandbox.backend import LaunchPlan
 
 _MARGIN = 10.0  # seconds beyond deadline and grace after which the launcher itself is given up
+_PATIENCE = 1.0  # seconds that a reader of our output gets once a run was ended, for what lies in the pipes
+_NO_ROOM = {  # the control socket was dropped, by a launcher that lives
+    "event": "failed",
+    "stage": "request",
+    "errno": None,
+    "message": "the launcher has no descriptors left",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,7 @@ class Drive:
     stdout: Sink
     stderr: Sink
     on_start: Callable[[int], None] | None = None
+    scratch: Path | None = None  # the folder that the plan names; None when it names none
     _control: socket.socket | None = None
     _cancelled: bool = False
     _started: float = field(default_factory=time.monotonic)
@@ -53,38 +64,76 @@ class Drive:
     def run(self) -> Outcome:
         """Start the script and return when nothing of it is left.
 
-        An exception in this thread, Ctrl-C included, cancels the run and waits for its end first.
+        An exception in this thread, Ctrl-C included, cancels the run and waits for its end first. Raises
+        LauncherError when the run could not be asked for.
         """
-        reading, feeding = os.pipe2(os.O_CLOEXEC)
-        out, out_end = os.pipe2(os.O_CLOEXEC)
-        err, err_end = os.pipe2(os.O_CLOEXEC)
-        streams = {out: self.stdout, err: self.stderr}
+        with named(self.scratch or self.launcher.scratch_root):
+            reading, feeding, out, out_end, err, err_end = _pipes()
         try:
-            control = self.launcher.request(
-                self.plan, [reading, out_end, err_end], announce=self.on_start is not None
+            sent = self.launcher.request(
+                self.plan,
+                [reading, out_end, err_end],
+                announce=self.on_start is not None,
+                scratch=self.scratch,
             )
         except BaseException:
             for descriptor in (feeding, out, err):
                 os.close(descriptor)
             raise
-        self._control = control
+        self._control = sent.control
+        streams = {out: self.stdout, err: self.stderr}
+        pump = _Pump(sent.control, feeding=feeding, stdin=self.stdin, streams=streams, on_start=self.on_start)
         try:
             if self._cancelled:
                 self.cancel()
-            pump = _Pump(control, feeding=feeding, stdin=self.stdin, streams=streams, on_start=self.on_start)
-            try:
-                ended = pump.work(self._last_moment())
-            except BaseException:
-                self.cancel()
-                pump.work(time.monotonic() + GRACE + _MARGIN)
-                raise
-            if ended is None and pump.stuck:
-                self.launcher.replace()
+            ended = self._follow(pump, sent)
         finally:
             self._control = None
-            control.close()
+            pump.close()
+            sent.control.close()
         duration = time.monotonic() - self._started
         return Outcome(ended, self.stdout.captured(), self.stderr.captured(), duration)
+
+    def _follow(self, pump: _Pump, sent: Sent) -> Mapping[str, Any] | None:
+        """Pump until the end, and until the dead were read out."""
+        try:
+            ended = self._await(pump, sent, self._last_moment())
+            # A reader that is slow gets all that a script printed that ended by itself, however long it takes.
+            pump.drain(patient=ended is not None and ended["event"] == "ended" and ended["reason"] is None)
+        except BaseException as problem:
+            self._abandon(pump, sent, problem)
+            raise
+        return ended
+
+    def _await(self, pump: _Pump, sent: Sent, last_moment: float) -> Mapping[str, Any] | None:
+        """Return the launcher's last word; without one, None once nothing of the run is left."""
+        ended = pump.work(last_moment)
+        if ended is None and not self.launcher.lost(sent.by, stuck=pump.stuck):
+            return _NO_ROOM
+        return ended
+
+    def _abandon(self, pump: _Pump, sent: Sent, problem: BaseException) -> None:
+        """End a run that nobody waits for any more; a second Ctrl-C ends it at once.
+
+        A sink that raised would do so again, and is given nothing more.
+        """
+        self.cancel()
+        last = time.monotonic() + GRACE + _MARGIN
+        while time.monotonic() < last:
+            if isinstance(problem, Exception):
+                pump.mute()
+            try:
+                self._await(pump, sent, last)
+                pump.drain(patient=False)
+            except BaseException as another:  # noqa: BLE001 - the first one is raised, once the run is over
+                problem = another
+                pump.mute()
+                with contextlib.suppress(OSError):
+                    sent.control.shutdown(
+                        socket.SHUT_WR
+                    )  # for the launcher: nobody waits; yet its word is heard
+            else:
+                return
 
     def cancel(self) -> None:
         """Ask for the run to be ended; its tree gets the grace, then SIGKILL."""
@@ -97,6 +146,19 @@ class Drive:
     def _last_moment(self) -> float:
         """Return when a launcher that has not spoken is given up; it keeps the deadline itself."""
         return time.monotonic() + float(self.plan.wire["timeout"]) + GRACE + _MARGIN
+
+
+def _pipes() -> list[int]:
+    """Make the three pipes of a run, or none."""
+    made: list[int] = []
+    try:
+        for _ in range(3):
+            made += os.pipe2(os.O_CLOEXEC)
+    except OSError:
+        for descriptor in made:
+            os.close(descriptor)
+        raise
+    return made
 
 
 class _Pump:
@@ -116,7 +178,7 @@ class _Pump:
         self._stdin = memoryview(stdin)
         self._streams = streams
         self._on_start = on_start
-        self._blocked: dict[int, int] = {}  # an output that is full → the stream that waits for it
+        self._blocked: dict[int, list[int]] = {}  # an output that is full → the streams that wait for it
         self._ended: Mapping[str, Any] | None = None
         self._over = False
         self.stuck = False
@@ -133,18 +195,13 @@ class _Pump:
 
     def work(self, last_moment: float) -> Mapping[str, Any] | None:
         """Work until the end; return the launcher's last word, None if it has none or time is up."""
-        try:
-            while not self._over:
-                left = last_moment - time.monotonic()
-                if left <= 0:
-                    self.stuck = True
-                    break
-                for descriptor, _ in self._poll.poll(min(left, 60.0) * 1000):
-                    self._serve(descriptor)
-            self._drain()
-        finally:
-            if self._over or self.stuck:
-                self._close()
+        while not self._over:
+            left = last_moment - time.monotonic()
+            if left <= 0:
+                self.stuck = True
+                break
+            for descriptor, _ in self._poll.poll(min(left, 60.0) * 1000):
+                self._serve(descriptor)
         return self._ended
 
     def _serve(self, descriptor: int) -> None:
@@ -154,11 +211,7 @@ class _Pump:
         elif descriptor == self._feeding:
             self._feed()
         elif descriptor in self._blocked:
-            stream = self._blocked.pop(descriptor)
-            self._poll.unregister(descriptor)
-            self._pass(stream)
-            if stream in self._streams:
-                self._poll.register(stream, select.POLLIN)
+            self._take_turn(descriptor)
         elif descriptor in self._streams:
             self._read(descriptor)
 
@@ -204,14 +257,24 @@ class _Pump:
         if gate is None:
             self._pass(stream)
             return
+        # Both streams may go to one descriptor, such as a terminal. Only its first sign of room is room for
+        # one of them: the other waits for the next.
         self._poll.unregister(stream)
-        if gate in self._blocked:  # both streams go to one descriptor, such as a terminal: take turns
-            self._pass(stream)
-            if stream in self._streams:
-                self._poll.register(stream, select.POLLIN)
-            return
-        self._blocked[gate] = stream
-        self._poll.register(gate, select.POLLOUT)
+        waiting = self._blocked.setdefault(gate, [])
+        waiting.append(stream)
+        if len(waiting) == 1:
+            self._poll.register(gate, select.POLLOUT)
+
+    def _take_turn(self, gate: int) -> None:
+        """Pass on one stream to a descriptor that has room."""
+        waiting = self._blocked[gate]
+        stream = waiting.pop(0)
+        if not waiting:
+            del self._blocked[gate]
+            self._poll.unregister(gate)
+        self._pass(stream)
+        if stream in self._streams:
+            self._poll.register(stream, select.POLLIN)
 
     def _pass(self, stream: int) -> bool:
         """Move what fits from a stream to its sink; return whether anything was there."""
@@ -235,19 +298,39 @@ class _Pump:
         del self._streams[stream]
         os.close(stream)
 
-    def _drain(self) -> None:
-        """Read what the dead left in the pipes: it has an end, as nobody is left to add to it."""
-        for stream in list(self._streams):
-            more = not self.stuck
-            while more and stream in self._streams:
-                gate = self._streams[stream].ready()
-                if gate is not None:
-                    waiter = select.poll()
-                    waiter.register(gate, select.POLLOUT)
-                    waiter.poll()
-                more = self._pass(stream)
+    def drain(self, *, patient: bool) -> None:
+        """Read what the dead left in the pipes.
 
-    def _close(self) -> None:
+        It has an end, as nobody is left to add to it, unless launcher and warden were killed together:
+        that too is a reason to stop after a while when there is no patience.
+        """
+        last = None if patient else time.monotonic() + _PATIENCE
+        for stream in list(self._streams):
+            while stream in self._streams and self._has_room(stream, last) and self._pass(stream):
+                pass
+
+    def _has_room(self, stream: int, last: float | None) -> bool:
+        """Wait until the sink of a stream has room, `last` being the latest time; return whether it has."""
+        left = None if last is None else last - time.monotonic()
+        if left is not None and left <= 0:
+            return False
+        gate = self._streams[stream].ready()
+        if gate is None:
+            return True
+        waiter = select.poll()
+        waiter.register(gate, select.POLLOUT)
+        return bool(waiter.poll(None if left is None else left * 1000))
+
+    def mute(self) -> None:
+        """Give the sinks nothing more: what still comes is dropped."""
+        for gate in self._blocked:
+            self._poll.unregister(gate)
+        self._blocked.clear()
+        for stream in self._streams:
+            self._streams[stream] = Keep(0)
+            self._poll.register(stream, select.POLLIN)
+
+    def close(self) -> None:
         """Close whatever is still open."""
         self._stop_feeding()
         for stream in list(self._streams):

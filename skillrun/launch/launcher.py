@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import array
 import contextlib
+import errno
 import json
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillrun import resources
-from skillrun.errors import SkillrunError
+from skillrun.confine.trees import remove
+from skillrun.launch.faults import LauncherError, explain
 from skillrun.launch.system import System, present
 from skillrun.problem import error
 from skillrun.resources import PACKAGE
@@ -29,11 +35,16 @@ if TYPE_CHECKING:
 VERSION = 1  # of the messages; both ends must name the same
 _HELLO_TIMEOUT = 20.0  # seconds; a start takes about 0.02
 _TERMS = ("mode", "timeout", "grace", "memory", "processes")  # what the launcher itself has to know of a plan
-_FAREWELL = 10.0  # seconds the warden gets to bury what is left
+_FAREWELL = 10.0  # seconds the launcher gets to end, and once more the warden to bury what is left
+_SIGN = 0.5  # seconds within which the socket of a launcher ends whose death another one has shown
 
 
-class LauncherError(SkillrunError):
-    """The launcher could not be started or does not answer."""
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A run that was asked for: its control socket, and the launcher's socket that it was sent by."""
+
+    control: socket.socket
+    by: socket.socket
 
 
 class Launcher:
@@ -45,62 +56,120 @@ class Launcher:
 
     def __init__(self, *, temporary: Path) -> None:
         self._temporary = temporary
-        self._lock = threading.Lock()
+        self._locks: dict[int, threading.Lock] = {}
         self._owner = 0
         self._socket: socket.socket | None = None
         self._warden: subprocess.Popen[bytes] | None = None
+        self._process = -1  # a pidfd of the launcher: its number can't become somebody else's
         self._hello: Mapping[str, Any] = {}
         self._system = System()
         self._probe: Probe | None = None
         self._taught: dict[str, int] = {}  # bases this launcher knows, by the number it knows them by
         self.scratch_root = Path()
 
+    @property
+    def _lock(self) -> threading.Lock:
+        """Return this process's own lock: what a thread held at a fork is held for ever in the copy."""
+        return self._locks.setdefault(os.getpid(), threading.Lock())
+
     def start(self) -> Probe:
         """Start the launcher if there is none, and return what it says of this host, level 2 not tried."""
-        self._ensure()
         with self._lock:
-            return Probe(
-                platform=sys.platform,
-                machine=self._hello["machine"],
-                landlock=self._hello["landlock"],
-                seccomp=self._hello["seccomp"],
-                system=self._system.places,
-                links=self._system.links,
-                root=os.geteuid() == 0,
-            )
-
-    def _ensure(self) -> None:
-        """Have a launcher of this process."""
-        if self._socket is None or self._owner != os.getpid():
-            with self._lock:
-                if self._socket is None or self._owner != os.getpid():
-                    self._start()
+            self._ensure()
+            return self._found()
 
     def folder(self) -> Path:
-        """Return the folder for scratch folders of a launcher that is started."""
-        self._ensure()
-        return self.scratch_root
+        """Return the folder for scratch folders of a launcher that lives; one that died is replaced here.
+
+        A run keeps to the launcher of its scratch folder, so this is the only moment to replace one.
+        """
+        with self._lock:
+            self._ensure()
+            return self.scratch_root
 
     def probe(self) -> Probe:
         """Return what this host can do, level 2 tried out whole with a throwaway child, once a launcher."""
-        self._ensure()
-        if self._probe is None:
-            found = self.start()
-            from skillrun.launch.probing import try_level2  # noqa: PLC0415 - it drives a run through this launcher
+        if self._probe is not None:
+            return self._probe
+        from skillrun.launch.probing import try_level2  # noqa: PLC0415 - it drives a run through this launcher
 
-            self._probe = try_level2(self, found)
-        return self._probe
+        for _ in range(2):  # a launcher that somebody killed meanwhile says nothing about this host
+            with self._lock:
+                self._ensure()
+                by, found = self._socket, self._found()
+            probe = try_level2(self, found)
+            with self._lock:
+                if self._socket is by:
+                    self._probe = probe
+                    break
+        return probe
+
+    def _found(self) -> Probe:
+        """Return what the launcher said of this host."""
+        return Probe(
+            platform=sys.platform,
+            machine=self._hello["machine"],
+            landlock=self._hello["landlock"],
+            seccomp=self._hello["seccomp"],
+            system=self._system.places,
+            links=self._system.links,
+            root=os.geteuid() == 0,
+        )
+
+    def _ensure(self) -> None:
+        """Have a living launcher of this process. The lock is held, here and in all that follows it."""
+        if self._owner != os.getpid() or not self._serves():
+            self._start()
+
+    def _serves(self) -> bool:
+        """Tell whether the warden lives and the socket has no end: two system calls in every run."""
+        if self._socket is None or self._warden is None or self._warden.poll() is not None:
+            return False
+        try:
+            self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return True  # it says nothing after its hello
+        except OSError:
+            return False
+        return False
 
     def _start(self) -> None:
-        """Start the warden with an empty environment, isolated from the caller's Python settings."""
-        self._forget()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.scratch_root = Path(tempfile.mkdtemp(prefix="skillrun-", dir=self._temporary)).resolve()
-        arguments = [str(theirs.fileno()), str(os.getpid()), str(self.scratch_root), str(VERSION)]
-        command = [sys.executable, "-I", "-S", str(PACKAGE / "confine"), *arguments]
+        """Start a warden and its launcher in place of what is left of others. Raises LauncherError."""
+        if self._owner == os.getpid():
+            self._close()
+        else:
+            self._forget()
         try:
+            made = tempfile.mkdtemp(prefix="skillrun-", dir=self._temporary)
+        except OSError as problem:
+            message = f"no folder can be made in the temporary folder `{self._temporary}`: {problem.strerror}"
+            raise LauncherError(
+                error("temporary-folder", message, help="name another by TMPDIR")
+            ) from problem
+        self._owner = os.getpid()
+        self._taught = {}
+        self._probe = None
+        self.scratch_root = Path(made)
+        try:
+            self.scratch_root = self.scratch_root.resolve()
+            self._spawn()
+            self._greet()
+            self._system = present(resources.table("linux/system"))
+        except OSError as problem:
+            self._close()
+            message = f"the launcher could not be started: {problem}"
+            raise LauncherError(error("launcher-start", message)) from problem
+        except BaseException:
+            self._close()
+            raise
+
+    def _spawn(self) -> None:
+        """Start the warden with an empty environment, isolated from the caller's Python settings."""
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            arguments = [str(theirs.fileno()), str(os.getpid()), str(self.scratch_root), str(VERSION)]
             self._warden = subprocess.Popen(
-                command,
+                [sys.executable, "-I", "-S", str(PACKAGE / "confine"), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -109,144 +178,197 @@ class Launcher:
                 cwd="/",
                 start_new_session=True,  # Ctrl-C in the terminal is for the owner, who then ends the runs
             )
-        except OSError as problem:
-            ours.close()
-            raise LauncherError(
-                error("launcher-start", f"the launcher could not be started: {problem}")
-            ) from problem
-        finally:
-            theirs.close()
-        self._socket = ours
-        self._owner = os.getpid()
-        self._taught = {}
-        self._probe = None
-        ours.settimeout(_HELLO_TIMEOUT)
+
+    def _greet(self) -> None:
+        """Take the launcher's hello."""
+        assert self._socket is not None  # noqa: S101 - made just before
+        self._socket.settimeout(_HELLO_TIMEOUT)
         try:
-            words = ours.recv(65536)
+            words = self._socket.recv(65536)
         except OSError:
             words = b""
-        ours.settimeout(None)
+        self._socket.settimeout(None)
         if not words:
-            self._close()
-            raise LauncherError(
-                error(
-                    "launcher-start",
-                    f"the launcher ended before it said hello (`{sys.executable} -I -S {PACKAGE / 'confine'}`)",
-                    help="check that this Python runs with `-I -S`",
-                )
+            message = (
+                f"the launcher ended before it said hello (`{sys.executable} -I -S {PACKAGE / 'confine'}`)"
             )
-        self._hello = json.loads(words)
-        self._system = present(resources.table("linux/system"))
-        if self._hello["version"] != VERSION:
-            self._close()
+            raise LauncherError(
+                error("launcher-start", message, help="check that this Python runs with `-I -S`")
+            )
+        hello = json.loads(words)
+        if hello["version"] != VERSION:
             raise LauncherError(error("launcher-version", "the launcher is of another version of skillrun"))
+        self._process = os.pidfd_open(hello["pid"])
+        self._hello = hello
 
-    def request(self, launch: LaunchPlan, pipes: Sequence[int], *, announce: bool = False) -> socket.socket:
-        """Send a plan with the script's ends of its pipes; return the control socket of the run.
+    def request(
+        self, launch: LaunchPlan, pipes: Sequence[int], *, announce: bool = False, scratch: Path | None = None
+    ) -> Sent:
+        """Send a plan with the script's ends of its pipes, once; return the control socket of the run.
 
-        With `announce` the launcher says when it has started, and with which process id.
+        With `announce` the launcher says when it has started, and with which process id. `scratch` is the
+        folder that the plan names: it lives and dies with its launcher, so no other one is sent the plan.
 
-        The pipes are closed here. A launcher that died since the last run is replaced once; a plan is
-        never sent to two launchers after one of them took it.
+        The pipes are closed here. Raises LauncherError; a launcher that is dead is replaced before the next run.
         """
-        plan = -1
+        held = list(pipes)
         try:
             plan = _memory_file(json.dumps(launch.wire).encode())
-            return self._send(launch, [plan, *pipes], announce=announce)
+            held.append(plan)
+            control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                try:
+                    by = self._current(scratch)
+                    terms = {"announce": announce, **{name: launch.wire[name] for name in _TERMS}}
+                    if launch.base is not None:
+                        terms["base"] = self._teach(by, launch.base)
+                    _post(by, terms, [theirs.fileno(), plan, *pipes])
+                except BaseException:
+                    control.close()
+                    raise
+            return Sent(control, by)
+        except OSError as problem:
+            message = f"the launcher does not take a run: {problem.strerror}"
+            said = explain(problem, scratch or self.scratch_root)
+            raise said or LauncherError(error("launcher-gone", message, help="run it again")) from problem
         finally:
-            for descriptor in (plan, *pipes):
-                if descriptor >= 0:
-                    os.close(descriptor)
+            for descriptor in held:
+                os.close(descriptor)
 
-    def _send(self, launch: LaunchPlan, descriptors: Sequence[int], *, announce: bool) -> socket.socket:
-        """Send descriptors with a new control socket, to a new launcher if the old one is gone."""
-        for attempt in range(2):
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            try:
-                self._ensure()
-                terms = {"announce": announce, **{name: launch.wire[name] for name in _TERMS}}
-                if launch.base is not None:
-                    terms["base"] = self._teach(launch.base)
-                self._post(terms, [theirs.fileno(), *descriptors])
-            except OSError as problem:
-                ours.close()
-                with self._lock:
-                    self._close()
-                if attempt:
-                    raise LauncherError(
-                        error("launcher-gone", f"the launcher does not take a run: {problem}")
-                    ) from problem
-            except BaseException:
-                ours.close()
-                raise
-            else:
-                return ours
-            finally:
-                theirs.close()
-        raise AssertionError  # pragma: no cover - the loop returns or raises
-
-    def _teach(self, base: str) -> int:
-        """Make sure that the launcher knows a base, and return the number it knows it by."""
+    def _current(self, scratch: Path | None) -> socket.socket:
+        """Return the socket to the launcher that a scratch folder belongs to."""
         with self._lock:
+            mine = self._owner == os.getpid() and self._socket is not None
+            if mine and (scratch is None or str(scratch).startswith(f"{self.scratch_root}/")):
+                assert self._socket is not None  # noqa: S101 - for mypy, which does not look into `mine`
+                return self._socket
+        raise BrokenPipeError(errno.EPIPE, "it was closed or replaced meanwhile")
+
+    def _teach(self, by: socket.socket, base: str) -> int:
+        """Make sure that a launcher knows a base, and return the number it knows it by."""
+        with self._lock:
+            if self._socket is not by:
+                raise BrokenPipeError(errno.EPIPE, "it was closed or replaced meanwhile")
             number = self._taught.get(base)
             if number is None:
                 number = len(self._taught) + 1
                 words = _memory_file(base.encode())
                 try:
-                    self._post({"base": number}, [words])
+                    _post(by, {"base": number}, [words])
                 finally:
                     os.close(words)
                 self._taught[base] = number
             return number
 
-    def _post(self, message: Mapping[str, Any], descriptors: Sequence[int]) -> None:
-        """Send one message; the kernel keeps messages of several threads apart."""
-        if self._socket is None:
-            raise BrokenPipeError("the launcher was closed meanwhile")
-        rights = array.array("i", descriptors)
-        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
-        self._socket.sendmsg([json.dumps(message).encode()], ancillary, socket.MSG_NOSIGNAL)
+    def lost(self, by: socket.socket, *, stuck: bool) -> bool:
+        """Find out about a launcher that ended a run without a word, or said none in time (`stuck`).
 
-    def replace(self) -> None:
-        """Give up a launcher that does not answer: kill it, let the warden clear up, start anew when needed."""
+        Return False when it lives and only had no room for the request; otherwise wait until the warden
+        has buried all that the launcher had started, and return True.
+        """
         with self._lock:
-            if self._hello and self._owner == os.getpid() and self._warden is not None:
-                # Only while the warden lives is this process id certain to be the launcher's.
-                if self._warden.poll() is None:
-                    with contextlib.suppress(OSError):
-                        os.kill(int(self._hello["pid"]), 9)
-                self._close()
+            if self._socket is not by:
+                return True  # another thread was here before, and has waited
+            if stuck:
+                self._kill()
+            elif not _ends(by, _SIGN):
+                return False
+            self._close()
+            return True
+
+    def unusable(self, root: Path, problem: OSError) -> LauncherError:
+        """Explain why no scratch folder can be made in a root.
+
+        The root may have been removed, by a cleaner of the temporary folder for one; its launcher is given
+        up then, so that the next run gets both anew.
+        """
+        said = explain(problem, root)
+        if problem.errno == errno.ENOENT:
+            with self._lock:
+                if self._owner == os.getpid() and self.scratch_root == root:
+                    self._close()
+        message = f"no scratch folder can be made in `{root}`: {problem.strerror}"
+        return said or LauncherError(error("scratch-folder", message, help="run it again"))
 
     def close(self) -> None:
         """End every run, wait until the warden has buried it, and remove what is left of scratch folders."""
+        if self._owner not in {0, os.getpid()}:
+            self._forget()
+            return
         with self._lock:
-            if self._owner == os.getpid():
-                self._close()
-            else:
-                self._forget()
+            self._close()
+
+    def _kill(self) -> None:
+        """Kill a launcher that does not answer; the warden then buries what it had started."""
+        if self._process >= 0:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
 
     def _close(self) -> None:
-        """Close the socket, which ends the launcher, and wait for the warden."""
+        """End the launcher, wait until nothing it had started is left, and remove the scratch root.
+
+        The root is removed here too: launcher and warden may have been killed together.
+        """
         if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-        if self._warden is not None:
-            try:
-                self._warden.wait(_FAREWELL)
-            except subprocess.TimeoutExpired:
+            with contextlib.suppress(OSError):
+                # A close would tell nothing while a forked copy of this process holds the socket as well.
+                self._socket.shutdown(socket.SHUT_WR)
+        if not self._farewell():
+            self._kill()
+            if not self._farewell() and self._warden is not None:
                 self._warden.kill()
                 self._warden.wait()
-            self._warden = None
-        self._hello = {}
+        if self._socket is not None:
+            self._socket.close()
+        if self._process >= 0:
+            os.close(self._process)
+        if self.scratch_root != Path():
+            remove(str(self.scratch_root))
+        self._socket, self._warden, self._process = None, None, -1
+        self._hello, self.scratch_root = {}, Path()
+
+    def _farewell(self) -> bool:
+        """Wait for the end of launcher and warden; return whether both are gone."""
+        last = time.monotonic() + _FAREWELL
+        # It holds its end to its last breath, so the end of the socket is the launcher's.
+        if self._socket is not None and self._warden is not None and not _ends(self._socket, _FAREWELL):
+            return False
+        try:
+            return self._warden is None or self._warden.wait(max(0, last - time.monotonic())) is not None
+        except subprocess.TimeoutExpired:
+            return False
 
     def _forget(self) -> None:
         """Let go of a launcher that belongs to the process we were forked from."""
-        if self._socket is not None and self._owner != os.getpid():
+        if self._socket is not None:
             self._socket.close()
-            self._socket = None
-        if self._warden is not None and self._owner != os.getpid():
+        if self._process >= 0:
+            os.close(self._process)
+        if self._warden is not None:
             self._warden.returncode = 0  # not our child: Popen must neither wait for it nor complain
-            self._warden = None
+        self._socket, self._warden, self._process = None, None, -1
+        self._hello, self.scratch_root, self._owner = {}, Path(), 0
+
+
+def _post(by: socket.socket, message: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+    """Send one message; the kernel keeps messages of several threads apart."""
+    rights = array.array("i", descriptors)
+    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
+    by.sendmsg([json.dumps(message).encode()], ancillary, socket.MSG_NOSIGNAL)
+
+
+def _ends(by: socket.socket, seconds: float) -> bool:
+    """Wait for the other end of a socket to be closed; return whether it was."""
+    waiter = select.poll()
+    waiter.register(by, select.POLLIN)
+    last = time.monotonic() + seconds
+    try:
+        while waiter.poll(max(0, last - time.monotonic()) * 1000):
+            if not by.recv(65536, socket.MSG_DONTWAIT):
+                return True
+    except OSError:
+        return True
+    return False
 
 
 def _memory_file(words: bytes) -> int:

@@ -21,19 +21,19 @@ RUNS = "runs"  # the folder of scratch folders, beside that of programs
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def make_programs(root: Path, python: Path | None) -> Path:
-    """Make the folder of programs that all runs of a launcher share, and return it.
+def furnish(root: Path, python: Path | None) -> None:
+    """Make the folders of all runs of a launcher: that of their scratch folders, and that of programs.
 
     `python` is linked as `python` and `python3`: one script in nine looks for the name that this system
     may lack (facts/adoption 2).
     """
+    (root / RUNS).mkdir(0o700, exist_ok=True)
     path = root / BIN
     path.mkdir(0o755, exist_ok=True)
     if python is not None:
         for name in ("python", "python3"):
             with contextlib.suppress(FileExistsError):
                 (path / name).symlink_to(python)
-    return path
 
 
 def make_scratch(root: Path) -> Path:

@@ -36,7 +36,16 @@ def test_doctor_says_that_scripts_are_confined(confining: Desk) -> None:
     done = confining("doctor", "--json")
     found = json.loads(done.stdout)
     assert (done.returncode, found["schema"], found["backend"]) == (0, "skillrun.doctor/1", "linux")
-    assert found.keys() == {"schema", "platform", "backend", "level", "guarantees", "probes", "remedies"}
+    assert found.keys() == {
+        "schema",
+        "platform",
+        "backend",
+        "level",
+        "guarantees",
+        "probes",
+        "remedies",
+        "limits",
+    }
     assert {probe["name"] for probe in found["probes"]} == TRIED
     assert [probe for probe in found["probes"] if not probe["ok"]] == []
     assert found["guarantees"]["fs-read"] == "enforced"

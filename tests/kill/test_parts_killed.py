@@ -143,6 +143,8 @@ def test_the_launcher_is_killed_and_much_is_left_to_bury(arena: Arena, mode: str
         "[fork(lambda: time.sleep(20), session=True) for _ in range(300)]; ready(); rest()",
     )
     arena.script(source)
+    # More than the default of 256, which would end the run within a tenth of a second.
+    arena.ceiling.write_text(arena.ceiling.read_text() + "  limits: {processes: 1000}\n")
     with arena.runner(mode) as runner:
         run = Background(runner, timeout=60)
         run.await_ready()

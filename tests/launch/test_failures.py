@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -42,7 +43,11 @@ class Failing:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM], ids=["EMFILE", "ENOMEM"])
+@pytest.mark.parametrize(
+    "number",
+    [errno.EMFILE, pytest.param(errno.ENOMEM, marks=pytest.mark.slow)],
+    ids=["EMFILE", "ENOMEM"],
+)
 def test_a_call_that_fails_before_the_start(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, mode: str, number: int
 ) -> None:
@@ -126,7 +131,7 @@ def descriptors(limit: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["confined", pytest.param("passthrough", marks=pytest.mark.slow)])
 def test_the_owner_has_few_descriptors_left(arena: Arena, mode: str) -> None:
     """With room for 0, 1, 2 … more: the run works or ends with a SkillrunError, and nothing is lost."""
     arena.script(FINE)
@@ -222,7 +227,7 @@ def test_the_scratch_root_is_removed_by_somebody_else(arena: Arena) -> None:
     arena.script(FINE)
     with arena.runner() as runner:
         assert runner.run("demo", "go.py").ok
-        runner.launcher.scratch_root.rmdir()
+        shutil.rmtree(runner.launcher.scratch_root)
         try:
             result = runner.run("demo", "go.py")
         except SkillrunError:

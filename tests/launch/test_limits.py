@@ -78,7 +78,10 @@ def test_a_file_does_not_grow_past_its_size(scene: Scene) -> None:
 
 def test_no_core_is_left(scene: Scene) -> None:
     """A crash leaves no dump of the script's memory, neither in a file nor with the system's handler."""
-    scene.script("import resource\nprint(resource.getrlimit(resource.RLIMIT_CORE), flush=True)\nos.abort()", front=WRITES)
+    scene.script(
+        "import resource\nprint(resource.getrlimit(resource.RLIMIT_CORE), flush=True)\nos.abort()",
+        front=WRITES,
+    )
 
     run = scene.confined()
 

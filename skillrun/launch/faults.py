@@ -1,0 +1,44 @@
+"""Faults of the host and of the launcher before a run began, as errors with a name."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from typing import TYPE_CHECKING, Final
+
+from skillrun.errors import SkillrunError
+from skillrun.problem import error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ETOOMANYREFS})
+
+
+class LauncherError(SkillrunError):
+    """The launcher could not be started, does not take a run, or was lost before one began."""
+
+
+def explain(problem: OSError, scratch: Path) -> LauncherError | None:
+    """Say what an error before the start came from; None when neither this host nor the launcher is the reason."""
+    if problem.errno in _SHORT:
+        message = f"this process is out of descriptors or memory: {problem.strerror}"
+        return LauncherError(error("out-of-resources", message, help="close files, or raise `ulimit -n`"))
+    if not os.path.lexists(scratch):
+        message = f"the launcher died before the run began, and took `{scratch}` with it"
+        return LauncherError(error("launcher-gone", message, help="run it again"))
+    return None
+
+
+@contextlib.contextmanager
+def named(scratch: Path) -> Iterator[None]:
+    """Turn what `explain` can explain into a LauncherError."""
+    try:
+        yield
+    except OSError as problem:
+        said = explain(problem, scratch)
+        if said is None:
+            raise
+        raise said from problem
