@@ -19,6 +19,7 @@ from skillrun.launch.faults import named
 from skillrun.launch.launcher import Launcher
 from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.result import Result, Termination
+from skillrun.launch.root import shared_root
 from skillrun.launch.scratch import (
     RUNS,
     furnish,
@@ -312,7 +313,10 @@ class Runner:
         # The usual roots too where they are not there: what a run puts there would be a skill later.
         readable += [(root, "skills and their scripts") for root in self._skill_roots]
         readable += [(path, "a skill") for path in linked_skills(self._skill_roots)]
-        hidden = [(self.launcher.scratch_root / RUNS, "scratch of other runs")]
+        hidden = [
+            (shared_root(self.host.temporary), "scratch of other runs"),
+            (self.launcher.scratch_root / RUNS, "scratch of other runs"),
+        ]
         if self.host.state is not None:
             hidden.append((self.host.state, "skillrun's own records"))
         return Guarded(

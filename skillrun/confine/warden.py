@@ -73,6 +73,6 @@ def remove_tree(root: str) -> None:
     """
     if sys.platform != "linux" or not root:
         return
-    from .trees import remove
+    from .trees import remove_root
 
-    remove(root)
+    remove_root(root)

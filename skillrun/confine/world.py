@@ -96,33 +96,38 @@ class World:
             self._own.add(os.stat(name).st_dev)
         for path, target in plan["links"]:
             self._link(path, target)
-        bare = self._bare(plan["cwd"])
+        covers = self._bare(plan["cwd"])
         os.close(os.open(_DENIED, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0))
         for (path, mode, *_), tree in zip(entries, trees, strict=True):
-            if mode in {"deny", "link"}:
+            if mode == "cover":
+                os.close(tree)
+                covers.append(self._empty(path))
+            elif mode in {"deny", "link"}:
                 self._deny(path, tree, readable=mode == "link")
             else:
                 self._place(path, tree, (mounts.RDONLY | _PRIVATE) if mode == "ro" else _PRIVATE)
         os.unlink(_DENIED)
-        if bare is not None:
-            mounts.seal(bare)
+        for cover in covers:
+            mounts.seal(cover)
         self._people(plan["env"].get("USER", "user"), plan["env"].get("HOME", "/"))
         mounts.enter_root()
         for path, mode, *_ in entries:
             if mode == "rw" and os.statvfs(path).f_flag & os.ST_RDONLY:
                 raise OSError(30, f"{path} was granted for writing and is mounted read-only")
 
-    def _bare(self, cwd: list[Any]) -> str | None:
+    def _bare(self, cwd: list[Any]) -> list[str]:
         """Make the folder that the script starts in where nothing of it was granted; return it to be sealed.
 
         In /tmp it could be written otherwise, and what was written would vanish without a word.
         """
         path, device, inode = cwd[0], cwd[1], cwd[2]
-        if (device, inode) != landlock.ANY:
-            return None
+        return [self._empty(path)] if (device, inode) == landlock.ANY else []
+
+    def _empty(self, path: str) -> str:
+        """Put an empty folder at a path; return it to be sealed once everything below is in place."""
         self._point(path, folder=True)
-        mounts.mount("tmpfs", "." + path, _PRIVATE, "mode=0755,size=1m")
-        self._own.add(os.stat("." + path).st_dev)
+        mounts.mount("tmpfs", f".{path}", _PRIVATE, "mode=0755,size=1m")
+        self._own.add(os.stat(f".{path}").st_dev)
         return f".{path}"
 
     def _take(self, entry: list[Any]) -> int:
@@ -130,7 +135,7 @@ class World:
         path, mode, device, inode = entry
         if path == self.base or path.startswith(self.base + "/"):
             raise OSError(22, f"{path} can't be granted: the new root is built there")
-        if mode in {"deny", "link"}:
+        if mode in {"deny", "link", "cover"}:
             held = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         else:
             held = mounts.clone_tree(path)

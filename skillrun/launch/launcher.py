@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -20,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillrun import resources
-from skillrun.confine.trees import remove
+from skillrun.confine.trees import remove_root
 from skillrun.launch.faults import LauncherError, explain
+from skillrun.launch.root import make_root
 from skillrun.launch.system import System, present
 from skillrun.problem import error
 from skillrun.resources import PACKAGE
@@ -140,7 +140,7 @@ class Launcher:
         else:
             self._forget()
         try:
-            made = tempfile.mkdtemp(prefix="skillrun-", dir=self._temporary)
+            made = make_root(self._temporary)
         except OSError as problem:
             message = f"no folder can be made in the temporary folder `{self._temporary}`: {problem.strerror}"
             raise LauncherError(
@@ -323,7 +323,7 @@ class Launcher:
         if self._process >= 0:
             os.close(self._process)
         if self.scratch_root != Path():
-            remove(str(self.scratch_root))
+            remove_root(str(self.scratch_root))
         self._socket, self._warden, self._process = None, None, -1
         self._hello, self.scratch_root = {}, Path()
 

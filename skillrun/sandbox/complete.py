@@ -91,13 +91,13 @@ def _rules(grant: Grant, place: Place, subject: Subject, *, programs: Path) -> t
     """Give the grant's paths and the run's own; of two rules for one path the wider one stays."""
     rights = grant.capabilities
     rules = [PathRule(path, Access.WRITE, "granted for writing") for path in sorted(rights.fs_write)]
-    rules.append(PathRule(place.scratch, Access.WRITE, "scratch of this run"))
+    rules.append(PathRule(place.scratch, Access.WRITE, "scratch of this run", own=True))
     rules += [
         PathRule(path, Access.READ, "granted for reading")
         for path in sorted(rights.fs_read - rights.fs_write)
     ]
     rules.append(PathRule(place.skill, Access.READ, "the skill's own folder"))
-    rules.append(PathRule(programs, Access.READ, "`python` and `python3` by both names"))
+    rules.append(PathRule(programs, Access.READ, "`python` and `python3` by both names", own=True))
     if subject.interpreter is not None:
         own = (subject.interpreter.real, *subject.interpreter.prefixes)
         rules += [PathRule(path, Access.READ, "the interpreter") for path in own]

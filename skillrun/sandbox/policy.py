@@ -26,11 +26,15 @@ class Access(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class PathRule:
-    """One physical path that a run may use, with the reason in words."""
+    """One physical path that a run may use, with the reason in words.
+
+    `own` ones were made for the run: they lie in a folder that is hidden from everybody, and count all the same.
+    """
 
     path: Path
     access: Access
     reason: str
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def granted_rules(policy: Policy, landscape: Landscape, abi: int) -> Iterator[li
     merged: dict[Path, int] = {}
     for rule in policy.rules:
         # Scratch is the run's own; it lies in a folder that is kept from everybody else.
-        kept = () if rule.path == policy.scratch else landscape.kept
+        kept = () if rule.own else landscape.kept
         if rule.path not in landscape.spots:
             continue
         for path, access in split(rule, kept, landscape):

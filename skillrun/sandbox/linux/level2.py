@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillrun.sandbox.policy import Kept, Policy
 
 LEVEL: Final = 2
-WRITE, READ, DENY, NODE = "rw", "ro", "deny", "link"
+WRITE, READ, DENY, NODE, COVER = "rw", "ro", "deny", "link", "cover"
 _RLIMIT_NPROC: Final = 6  # <asm-generic/resource.h>
 _MOST_TMPFS: Final = 1 << 30  # bytes of /tmp and of /dev/shm; they are memory and in no process's share
 # The world writes these itself, with the caller's name only.
@@ -114,7 +114,8 @@ def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:
                 if any(root in folder.parents for root in over) and _mode(marks, folder) == WRITE:
                     marks.setdefault(folder, WRITE)
             if not kept.readable:
-                marks[kept.path] = DENY
+                # What holds something of the run's own is covered with an empty folder that leads there.
+                marks[kept.path] = COVER if any(kept.path in root.parents for root in roots) else DENY
             elif _mode(marks, kept.path.parent) == WRITE and kept.path != policy.scratch:
                 marks[kept.path] = NODE if landscape.spots[kept.path].link else READ
     return dict(sorted(marks.items(), key=lambda mark: (len(mark[0].parts), mark[0])))
@@ -127,7 +128,7 @@ def _roots(policy: Policy, existing: Sequence[Kept], landscape: Landscape) -> di
         if rule.path not in landscape.spots:
             continue
         above = [k for k in existing if k.path == rule.path or k.path in rule.path.parents]
-        if rule.path == policy.scratch or not above:
+        if rule.own or not above:
             marks[rule.path] = WRITE if rule.access is Access.WRITE else READ
         elif all(kept.readable for kept in above):
             marks[rule.path] = READ
