@@ -294,7 +294,7 @@ class Runner:
 
     def guarded(self, skill: Skill) -> Guarded:
         """Name what a script must never change, and what it must not even see (law 8)."""
-        known = self._guarded
+        known = replace(self._guarded, programs=(self._furnished or self.launcher.scratch_root) / BIN)
         if skill.root is None:
             return known
         return replace(known, readable=(*known.readable, (skill.root.resolve(), "skills and their scripts")))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from skillrun import resources
 from skillrun.confine.trees import remove_root
 from skillrun.launch.faults import LauncherError, explain
-from skillrun.launch.root import make_root
+from skillrun.launch.root import make_root, shared_root
 from skillrun.launch.system import System, present
 from skillrun.problem import error
 from skillrun.resources import PACKAGE
@@ -142,6 +142,8 @@ class Launcher:
         try:
             made = make_root(self._temporary)
         except OSError as problem:
+            with contextlib.suppress(OSError):
+                shared_root(self._temporary).rmdir()  # made a moment ago, unless others use it
             message = f"no folder can be made in the temporary folder `{self._temporary}`: {problem.strerror}"
             raise LauncherError(
                 error("temporary-folder", message, help="name another by TMPDIR")
@@ -322,10 +324,10 @@ class Launcher:
             self._socket.close()
         if self._process >= 0:
             os.close(self._process)
-        if self.scratch_root != Path():
+        if self._owner == os.getpid():
             remove_root(str(self.scratch_root))
         self._socket, self._warden, self._process = None, None, -1
-        self._hello, self.scratch_root = {}, Path()
+        self._hello, self._owner = {}, 0  # `scratch_root` keeps its name for runs that are still on their way
 
     def _farewell(self) -> bool:
         """Wait for the end of launcher and warden; return whether both are gone."""
@@ -347,7 +349,7 @@ class Launcher:
         if self._warden is not None:
             self._warden.returncode = 0  # not our child: Popen must neither wait for it nor complain
         self._socket, self._warden, self._process = None, None, -1
-        self._hello, self.scratch_root, self._owner = {}, Path(), 0
+        self._hello, self._owner = {}, 0
 
 
 def _post(by: socket.socket, message: Mapping[str, Any], descriptors: Sequence[int]) -> None:

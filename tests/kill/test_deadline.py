@@ -44,7 +44,9 @@ def test_no_adversary_is_alive_when_the_result_comes(
     arena.assert_clean()
 
 
-@pytest.mark.parametrize("mode", LEVELS)
+@pytest.mark.parametrize(
+    "mode", ["level-1", *(pytest.param(mode, marks=pytest.mark.slow) for mode in LEVELS[1:])]
+)
 def test_the_polite_time_is_two_seconds(arena: Arena, mode: str) -> None:
     """Case B-04: a script that ignores SIGTERM is gone after the timeout and a grace of at most 2 s."""
     arena.script(BY_NAME["ignores-term"].source)
@@ -154,4 +156,33 @@ def test_an_unconfined_script_that_attacks_its_supervisor_is_still_ended(
         result = runner.run("demo", "go.py", timeout=0.8)
         assert result.termination in {Termination.SIGNALED, Termination.TIMED_OUT}
         arena.assert_dead(why=deed)
+    arena.assert_clean()
+
+
+@pytest.mark.slow
+def test_an_unconfined_script_that_stops_its_supervisor_again_and_again(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can't be continued long enough to end its tree: it is killed itself, and all that was below it is buried."""
+    set_grace(monkeypatch, 0.2)
+    arena.script(
+        BY_NAME["daemon"].source.replace(
+            "daemon(); ready(); rest()",
+            """
+boss = os.getppid()
+def again():
+    deaf()
+    while not over():
+        os.kill(boss, signal.SIGSTOP)
+        beat()
+deaf()
+daemon(again); daemon(); ready(); rest()
+""",
+        )
+    )
+    with arena.runner("passthrough") as runner:
+        result = runner.run("demo", "go.py", timeout=0.5)
+        assert result.termination is Termination.TIMED_OUT
+        assert result.duration_s < 0.5 + 0.2 + 3.0 + 2.0
+        arena.assert_dead()
     arena.assert_clean()

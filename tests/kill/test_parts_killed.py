@@ -238,7 +238,8 @@ def test_parts_killed_between_runs_are_replaced(arena: Arena, part: str, mode: s
             time.sleep(0.05)
         result = runner.run("demo", "go.py")
         assert (result.error, result.stdout.text) == (None, "fine\n")
-        assert len(list(arena.temporary.iterdir())) == 1, "one scratch root, the new launcher's"
+        roots = list(arena.temporary.glob("skillrun-*/skillrun-*"))
+        assert roots == [runner.launcher.scratch_root], "one scratch root, the new launcher's"
     arena.assert_clean()
 
 

@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,7 @@ def test_a_call_that_fails_before_the_start(
     ("owner", "name"),
     [
         (socket, "socketpair"),
-        (skillrun.launch.launcher.tempfile, "mkdtemp"),
+        (tempfile, "mkdtemp"),
         (subprocess, "Popen"),
         (os, "mkdir"),
     ],
