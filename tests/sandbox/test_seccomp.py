@@ -171,6 +171,9 @@ def tries(rule: Mapping[str, Any]) -> Iterator[tuple[int, ...]]:
                     yield tuple(arguments)
 
 
+NEWEST = 469  # file_setattr: the last call that the table was written with in mind
+
+
 @pytest.mark.parametrize("conditions", VARIANTS, ids=NAMES)
 def test_every_rule_does_what_the_table_says(conditions: Conditions) -> None:
     """At the edges of every condition the program and the table give one answer, on either architecture."""
@@ -188,7 +191,7 @@ def test_every_rule_does_what_the_table_says(conditions: Conditions) -> None:
 
 @pytest.mark.parametrize("conditions", VARIANTS, ids=NAMES)
 def test_every_number_does_what_the_table_says(conditions: Conditions) -> None:
-    """No number falls between: those that no rule names are allowed, whatever their arguments."""
+    """No number falls between: known ones that no rule names are allowed, and nobody has looked at newer ones."""
     seed = int(os.environ.get("SKILLRUN_SEED") or random.SystemRandom().getrandbits(32))
     chance = random.Random(seed)
     program = assemble(conditions)
@@ -200,7 +203,8 @@ def test_every_number_does_what_the_table_says(conditions: Conditions) -> None:
         )
         call = Call(number, arguments, architecture)
         got = meaning(interpret(program, call))
-        assert got == wanted(conditions, call, names.get(number)), f"{call}, SKILLRUN_SEED={seed}"
+        want = errno.ENOSYS if number > NEWEST else wanted(conditions, call, names.get(number))
+        assert got == want, f"{call}, SKILLRUN_SEED={seed}"
 
 
 @pytest.mark.parametrize("conditions", VARIANTS, ids=NAMES)
@@ -228,7 +232,7 @@ def test_x32_does_not_exist(conditions: Conditions) -> None:
         0xFFFFFFFF,
     ):
         assert meaning(interpret(program, Call(number))) == errno.ENOSYS
-    assert meaning(interpret(program, Call(0x3FFFFFFF))) == ALLOW
+    assert meaning(interpret(program, Call(39))) == ALLOW
 
 
 @pytest.mark.parametrize("conditions", VARIANTS, ids=NAMES)
@@ -300,7 +304,7 @@ MUST: dict[str, list[tuple[tuple[int, ...], str | int | None, str | int | None]]
                ((40, 1), errno.EACCES, errno.EAFNOSUPPORT), ((17, 3), errno.EACCES, errno.EAFNOSUPPORT)],
     "socketpair": [((1, 1), ALLOW, ALLOW), ((1, 5 | 0x80000), ALLOW, ALLOW), ((1, 2), errno.EACCES, ALLOW),
                    ((1, 2 | 0x80800), errno.EACCES, ALLOW), ((1, 3), errno.EACCES, ALLOW)],
-    "shmget": [((0,), errno.EACCES, ALLOW)],
+    "shmget": [((0,), errno.EACCES, errno.EACCES)],
     "mq_open": [((0,), errno.EACCES, ALLOW)],
     "prlimit64": [((0, 7), ALLOW, ALLOW), ((1234, 7), errno.EPERM, errno.EPERM), ((1 << 32, 7), ALLOW, ALLOW)],
     "sched_setaffinity": [((77,), errno.EPERM, errno.EPERM), ((0,), ALLOW, ALLOW)],
