@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillrun import resources
+from skillrun.permissions.capabilities import below
 from skillrun.permissions.grant import Cwd
 from skillrun.sandbox.environment import environment
 from skillrun.sandbox.policy import Access, Kept, PathRule, Policy
@@ -125,7 +126,7 @@ def _kept(
         kept += [
             Kept(path, reason, readable=True)
             for path, reason in guarded.listed
-            if not any(path in root.parents for root in writes)
+            if not any(below(root, path) for root in writes)
         ]
         if subject.interpreter is not None:
             own = (subject.interpreter.real, *subject.interpreter.links, *subject.interpreter.prefixes)
@@ -152,7 +153,7 @@ def protected_names(roots: tuple[Path, ...], bases: tuple[Path, ...]) -> tuple[K
 
     Above, because a root may itself lie in a protected folder, such as `.git/hooks`.
     """
-    inside = {base for base in bases if any(root in base.parents for root in roots)}
+    inside = {base for base in bases if any(below(base, root) for root in roots)}
     places = sorted({base for root in roots for base in (root, *root.parents)} | inside)
     names = resources.table("protected")["names"]
     return tuple(Kept(place / line["name"], line["why"], readable=True) for place in places for line in names)

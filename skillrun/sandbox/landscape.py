@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillrun.errors import ConfigError
+from skillrun.permissions.capabilities import below
 from skillrun.problem import error
 from skillrun.sandbox.policy import Access, Kept
 from skillrun.sandbox.walk import Walker
@@ -76,7 +77,7 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
             folder
             for root in roots
             for path in present
-            if root in path.parents
+            if below(path, root)
             for folder in _between(root, path)
         }
         entries = {folder: _list(folder, spots, walker) for folder in sorted(between)} if split else {}
@@ -132,7 +133,7 @@ def _check_present(rule: PathRule, spots: Mapping[Path, Spot]) -> None:
 
 def _between(root: Path, path: Path) -> Iterable[Path]:
     """Give the folders from a root down to the parent of a path below it."""
-    return [folder for folder in path.parents if folder == root or root in folder.parents]
+    return [folder for folder in path.parents if folder == root or below(folder, root)]
 
 
 def _spot(found: os.stat_result) -> Spot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillrun.permissions.capabilities import below
 from skillrun.problem import Problem, error, warning
 from skillrun.sandbox.backend import LaunchPlan
 from skillrun.sandbox.linux import level1, level2, rights
@@ -131,7 +132,7 @@ def told(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
                 help="find them with `find -samefile`",
             )
         for rule in policy.rules:
-            over = kept.path == rule.path or kept.path in rule.path.parents
+            over = kept.path == rule.path or below(rule.path, kept.path)
             if over and rule.access is Access.WRITE and rule.path != policy.scratch:
                 yield warning(
                     "grant-overruled",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from skillrun.permissions.capabilities import below, inside
 from skillrun.problem import Problem, warning
 from skillrun.sandbox.guarantee import Guarantees, State, written
 from skillrun.sandbox.linux import rights
@@ -15,7 +17,6 @@ from skillrun.sandbox.policy import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from skillrun.sandbox.backend import Probe
     from skillrun.sandbox.landscape import Landscape
@@ -102,13 +103,18 @@ def warnings(policy: Policy, landscape: Landscape) -> Sequence[Problem]:
 def _hides(landscape: Landscape, root: Path) -> bool:
     """Tell whether something below a root must not even be read."""
     return any(
-        not kept.readable and kept.path in landscape.spots and root in kept.path.parents
+        not kept.readable and kept.path in landscape.spots and below(kept.path, root)
         for kept in landscape.kept
     )
 
 
 def _below_system(policy: Policy, probe: Probe) -> bool:
     """Tell whether something that must not be read lies in what every run may read, which no rule takes back."""
-    places = {place.path for place in probe.system}
     hidden = (kept.path for kept in policy.kept if not kept.readable)
-    return any(str(part) in places for path in hidden for part in (path, *path.parents))
+    return any(inside(path, place) for path in hidden for place in _places(probe))
+
+
+@functools.lru_cache(maxsize=8)
+def _places(probe: Probe) -> tuple[Path, ...]:
+    """Return the system's places as paths."""
+    return tuple(Path(place.path) for place in probe.system if not place.device)

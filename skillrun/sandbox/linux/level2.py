@@ -6,6 +6,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from skillrun.permissions.capabilities import below
 from skillrun.problem import Problem, warning
 from skillrun.sandbox.guarantee import Guarantees, State, written
 from skillrun.sandbox.linux import rights
@@ -108,14 +109,14 @@ def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:
     marks = _roots(policy, existing, landscape)
     roots = tuple(marks)
     for kept in sorted(existing, key=lambda entry: len(entry.path.parts)):
-        over = [root for root in roots if root in kept.path.parents]
+        over = [root for root in roots if below(kept.path, root)]
         if over:
             for folder in reversed(kept.path.parents):
-                if any(root in folder.parents for root in over) and _mode(marks, folder) == WRITE:
+                if any(below(folder, root) for root in over) and _mode(marks, folder) == WRITE:
                     marks.setdefault(folder, WRITE)
             if not kept.readable:
                 # What holds something of the run's own is covered with an empty folder that leads there.
-                marks[kept.path] = COVER if any(kept.path in root.parents for root in roots) else DENY
+                marks[kept.path] = COVER if any(below(root, kept.path) for root in roots) else DENY
             elif _mode(marks, kept.path.parent) == WRITE and kept.path != policy.scratch:
                 marks[kept.path] = NODE if landscape.spots[kept.path].link else READ
     return dict(sorted(marks.items(), key=lambda mark: (len(mark[0].parts), mark[0])))
@@ -127,7 +128,7 @@ def _roots(policy: Policy, existing: Sequence[Kept], landscape: Landscape) -> di
     for rule in policy.rules:
         if rule.path not in landscape.spots:
             continue
-        above = [k for k in existing if k.path == rule.path or k.path in rule.path.parents]
+        above = [k for k in existing if k.path == rule.path or below(rule.path, k.path)]
         if rule.own or not above:
             marks[rule.path] = WRITE if rule.access is Access.WRITE else READ
         elif all(kept.readable for kept in above):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillrun.permissions.capabilities import below
 from skillrun.sandbox.policy import Access, Kept, PathRule
 
 if TYPE_CHECKING:
@@ -35,19 +36,19 @@ def _walk(
     path: Path, access: str, barriers: Sequence[Kept], landscape: Landscape
 ) -> Iterator[tuple[Path, str]]:
     """Grant a path whole, or in parts when something kept lies below it."""
-    at_or_above = [kept for kept in barriers if kept.path == path or kept.path in path.parents]
+    at_or_above = [kept for kept in barriers if kept.path == path or below(path, kept.path)]
     if at_or_above:
         if all(kept.readable for kept in at_or_above):
             yield from _walk(path, READ, [kept for kept in barriers if not kept.readable], landscape)
         return
-    below = [kept for kept in barriers if path in kept.path.parents]
-    if not below:
+    inner = [kept for kept in barriers if below(kept.path, path)]
+    if not inner:
         yield path, access
         return
-    hidden = [kept for kept in below if not kept.readable]
+    hidden = [kept for kept in inner if not kept.readable]
     if not hidden:
         yield path, READ
     elif not any(landscape.spots[kept.path].folder for kept in hidden):
         yield path, LIST  # reaches below too, but a file that is kept has no listing to give away
     for entry in landscape.entries[path]:
-        yield from _walk(entry, access, below, landscape)
+        yield from _walk(entry, access, inner, landscape)
