@@ -81,7 +81,7 @@ def test_ci_ends_as_the_tests_end(tmp_path: Path, status: int) -> None:
     environment.pop("SKILLRUN_REQUIRE_BACKENDS", None)
     command = ["bash", str(ROOT / ".ci" / "run")]
     done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (status, "test linux\n")
+    assert (done.returncode, done.stdout) == (status, "test linux,linux-2\n")
 
 
 def test_ci_installs_what_is_missing_only_when_it_is(tmp_path: Path) -> None:
