@@ -61,7 +61,7 @@ def supervise(plan_file: int, *, descriptors: list[int], report: int, launcher: 
             os._exit(0)
         os.write(report, child.MARK)
         status, usage = _wait(leader, wake, grace)
-        leftovers = end_tree(0)
+        leftovers = end_tree()
         ended = {"status": status, "leftovers": leftovers, "cpu": usage.ru_utime + usage.ru_stime}
         os.write(report, json.dumps({**ended, "rss": usage.ru_maxrss}).encode())
         os._exit(0)
@@ -102,11 +102,11 @@ def _drain(wake: int) -> bytes:
         return b""
 
 
-def end_tree(spare: int) -> int:
-    """Kill every process below this one, but not `spare`, until none is left; return how many there were."""
+def end_tree() -> int:
+    """Kill every process below this one until none is left; return how many there were."""
     killed: set[int] = set()
     while True:
-        below = [pid for pid in descendants(os.getpid()) if pid != spare]
+        below = descendants(os.getpid())
         for pid in below:
             send(pid, signal.SIGKILL)
         killed.update(below)
@@ -115,8 +115,6 @@ def end_tree(spare: int) -> int:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     break
-                if pid == spare:
-                    return len(killed)
                 if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
                     killed.discard(pid)  # it had ended by itself and only waited to be reaped
         except ChildProcessError:

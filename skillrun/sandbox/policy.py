@@ -21,7 +21,6 @@ class Access(enum.Enum):
 
     READ = "read"  # and list, and execute
     WRITE = "write"  # and read
-    DEVICE = "device"  # read and write a device node that is there
 
 
 @dataclass(frozen=True, slots=True)

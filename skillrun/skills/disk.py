@@ -109,24 +109,3 @@ def links_on_the_way(path: str | Path) -> tuple[tuple[str, ...], str]:
             done = "/"
         left.extend(piece for piece in reversed(target.split("/")) if piece not in ("", "."))
     return tuple(dict.fromkeys(links)), done
-
-
-def find_repository(path: Path, *, home: Path | None = None) -> Path | None:
-    """Return the nearest folder at or above a physical path that holds `.git`; git itself is not asked.
-
-    A home folder, one above, or a folder where anybody may put things (`/tmp`) is nobody's repository
-    here: a `.git` planted there, or one kept for dotfiles, would make strangers' files one project.
-    """
-    for folder in (path, *path.parents):
-        if home_or_above(folder, home) or _open_to_all(folder):
-            return None
-        if os.path.lexists(folder / ".git"):
-            return folder
-    return None
-
-
-def _open_to_all(folder: Path) -> bool:
-    try:
-        return bool(folder.stat().st_mode & stat.S_IWOTH)
-    except OSError:
-        return True

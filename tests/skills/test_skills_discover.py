@@ -15,7 +15,6 @@ from skillrun.problem import Severity
 from skillrun.skills import discover as module
 from skillrun.skills.catalog import merge
 from skillrun.skills.discover import DEPTH, Found, RootStatus, discover
-from skillrun.skills.disk import find_repository
 from skillrun.skills.skill import read_skill
 
 if TYPE_CHECKING:
@@ -469,16 +468,6 @@ def test_no_skill_where_none_is(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=said):
             read_skill(tmp_path / name)
-
-
-def test_a_repository_is_found_by_looking_up(make_skill: Callable[..., Path], tmp_path: Path) -> None:
-    """The nearest `.git` above counts, a file (worktree) too; one in a home folder or a folder for all does not."""
-    inner = make_skill("repo/skills/a")
-    (tmp_path / "repo/.git").write_text("gitdir: elsewhere\n")
-    assert find_repository(inner) == tmp_path / "repo"
-    assert find_repository(inner, home=tmp_path / "repo") is None
-    (tmp_path / "repo").chmod(0o777)
-    assert find_repository(inner) is None
 
 
 def test_reading_writes_nothing(make_skill: Callable[..., Path], tmp_path: Path) -> None:
