@@ -42,6 +42,7 @@ from skillrun.roots import PROJECT_ROOTS, linked_skills, look_through, skill_roo
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import Guarded, Subject, complete, first_parts
 from skillrun.sandbox.environment import BIN
+from skillrun.sandbox.git_obeys import obeyed
 from skillrun.sandbox.installation import own_code, search_folders
 from skillrun.sandbox.landscape import survey
 from skillrun.sandbox.search import search
@@ -215,7 +216,10 @@ class Runner:
             voice=self._voice(found, version),
         )
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
-        policy = complete(grant, place, subject, guarded=self.guarded(found), found=inside)
+        guarded = self.guarded(found).with_readable(
+            obeyed(grant.capabilities.fs_write, inside, home=self.host.home)
+        )
+        policy = complete(grant, place, subject, guarded=guarded, found=inside)
         return Ready(found, version, subject, place, grant, policy, inside)
 
     def find(self, skill: Skill | Path | str) -> Skill:

@@ -37,6 +37,7 @@ _HELLO_TIMEOUT = 20.0  # seconds; a start takes about 0.02
 _TERMS = ("mode", "timeout", "grace", "memory", "processes")  # what the launcher itself has to know of a plan
 _FAREWELL = 10.0  # seconds the launcher gets to end, and once more the warden to bury what is left
 _SIGN = 0.5  # seconds within which the socket of a launcher ends whose death another one has shown
+_TRIES = 4  # of a probe, when the launcher is killed in the middle of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Launcher:
             return self._probe
         from skillrun.launch.probing import try_level2  # noqa: PLC0415 - it drives a run through this launcher
 
-        for _ in range(2):  # a launcher that somebody killed meanwhile says nothing about this host
+        for _ in range(_TRIES):  # a launcher that somebody killed meanwhile says nothing about this host
             with self._lock:
                 self._ensure()
                 by, found = self._socket, self._found()

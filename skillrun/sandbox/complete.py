@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillrun import resources
@@ -47,6 +47,10 @@ class Guarded:
     readable: tuple[tuple[Path, str], ...] = ()
     listed: tuple[tuple[Path, str], ...] = ()
     hidden: tuple[tuple[Path, str], ...] = ()
+
+    def with_readable(self, more: tuple[tuple[Path, str], ...]) -> Guarded:
+        """Return the same with more that may be read and not changed."""
+        return replace(self, readable=(*self.readable, *more))
 
 
 def complete(grant: Grant, place: Place, subject: Subject, *, guarded: Guarded, found: Search) -> Policy:

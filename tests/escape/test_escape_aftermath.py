@@ -85,7 +85,7 @@ def test_a_skill_that_a_script_made_is_moved_away(scene: Scene) -> None:
 
 REPOSITORIES = {
     "a config that is a link": "os.unlink('r/.git/config'); os.symlink('../c', 'r/.git/config')",
-    "a config with a mark": "t = open('r/.git/config').read(); open('r/.git/config', 'w').write('\\ufeff' + t)",
+    "a monitor behind a mark": "t = open('r/.git/config').read()\nopen('r/.git/config', 'w').write('\\ufeff[core]\\nfsmonitor = ./x\\n' + t)",
     "a config too large to judge": "open('r/.git/config', 'a').write('#' * (2 << 20))",
     "a common folder": "open('r/.git/commondir', 'w').write('../../evil')",
     "settings of a worktree": "open('r/.git/config.worktree', 'w').write('[core]')",

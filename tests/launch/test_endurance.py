@@ -47,7 +47,7 @@ def test_many_runs_half_of_them_timeouts(
 
         with ThreadPoolExecutor(4) as pool:
             assert all(pool.map(one, range(runs)))
-        assert zombies() == [foreign]
+        assert set(zombies()) - arena.holdings.zombies == {foreign}
         assert not _dead(launcher_pid(runner))
         assert not _dead(warden_pid(runner))
         assert len(children(launcher_pid(runner))) <= 1, "only the spare"
