@@ -196,3 +196,38 @@ def test_a_project_file_can_only_narrow(scene: Scene) -> None:
     ):
         scene.file(scene.workspace / "skillrun.yaml", wider)
         assert scene.confined().told.get("raised") == "ConfigError", wider
+
+
+def test_a_grant_of_one_file_is_written_in_place_and_not_replaced(scene: Scene) -> None:
+    """A single file is no folder: writing works, a save by rename fails, and the result says so beforehand."""
+    limits(scene, 'sandbox:\n  fs_write: ["${workspace}"]\n')
+    target = scene.file(scene.workspace / "notes.txt")
+    body = "open(args[0], 'a').write('more\\n')\nos.replace(os.environ['TMPDIR'] + '/new', args[0])"
+    make = "open(os.environ['TMPDIR'] + '/new', 'w').write('replaced')\n"
+    scene.script(make + body, front="fs_write: [notes.txt]")
+    run = scene.confined(target)
+    assert run.attempted
+    assert target.read_text() == "as it was\nmore\n"
+    assert "single-file" in run.rules
+
+    scene.script("", front="fs_write: [.]")
+    assert "single-file" not in scene.confined().rules
+
+
+def test_a_kept_file_with_a_second_name_is_told(scene: Scene) -> None:
+    """Another name of a denied file reads the same bytes, and nothing finds it: the result warns (see Known limits)."""
+    limits(scene, 'sandbox:\n  fs_read: ["${workspace}"]\n')
+    scene.secret(scene.workspace / ".env")
+    scene.script("", front="fs_read: [.]")
+    assert "second-name" not in scene.confined().rules
+    (scene.workspace / "other").hardlink_to(scene.workspace / ".env")
+    assert "second-name" in scene.confined().rules
+
+
+def test_a_grant_that_what_is_kept_overrules_is_told(scene: Scene) -> None:
+    """A write grant of a protected folder gives no right to write, and does not pass over it in silence."""
+    limits(scene, 'sandbox:\n  fs_write: ["${workspace}"]\n')
+    hook = scene.file(scene.workspace / ".githooks/pre-commit")
+    front = "fs_write: [.githooks]"
+    run = blocks_change(scene, "open(args[0], 'a').write('# changed')", hook, front=front)
+    assert "grant-overruled" in run.rules

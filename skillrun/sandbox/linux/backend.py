@@ -120,7 +120,30 @@ class Linux:
 
 
 def told(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
-    """Warn of grants that what is kept overrules, and of kept files with other names, which neither level can find."""
+    """Warn of what neither level can do: see `_single_files` and `_kept`."""
+    yield from _single_files(policy, landscape)
+    yield from _kept(policy, landscape)
+
+
+def _single_files(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
+    """Warn of grants of one file: it is written in place only.
+
+    A rename over it, which is how editors, `sed -i` and most libraries save, needs its folder (EACCES at
+    level 1, EBUSY over a mount point at level 2; facts/launcher2, 8).
+    """
+    for rule in policy.rules:
+        spot = landscape.spots.get(rule.path)
+        if rule.access is Access.WRITE and spot is not None and not spot.folder:
+            yield warning(
+                "single-file",
+                f"`{rule.path}` is granted for writing as a single file: it can be written in place, not replaced, "
+                "so a save by renaming a new file over it fails",
+                help="grant its folder if the script saves that way",
+            )
+
+
+def _kept(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
+    """Warn of grants that what is kept overrules, and of kept files with other names, which nothing finds."""
     for kept in landscape.kept:
         spot = landscape.spots.get(kept.path)
         if spot is None:
