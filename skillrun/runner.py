@@ -3,54 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from skillrun import resources
-from skillrun.errors import SkillError
 from skillrun.host import Host
 from skillrun.launch.aftermath import violations
 from skillrun.launch.capture import Keep
 from skillrun.launch.drive import Drive
-from skillrun.launch.faults import named
 from skillrun.launch.launcher import Launcher
 from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.result import Result, Termination
-from skillrun.launch.root import shared_root
-from skillrun.launch.scratch import (
-    RUNS,
-    furnish,
-    make_missing,
-    make_scratch,
-    remove_scratch,
-    remove_untouched,
-)
+from skillrun.launch.scratch import make_missing, remove_untouched
+from skillrun.launch.scratches import Scratches, root_of
 from skillrun.launch.verdict import Verdict, judge, too_large
 from skillrun.permissions.decide import decide
 from skillrun.permissions.flags import Flags
 from skillrun.permissions.grant import Grant, Requirement
 from skillrun.permissions.layers import Layers, load_layers
-from skillrun.permissions.place import Place
-from skillrun.permissions.project import repository_root
-from skillrun.permissions.voices import Voice, listen
 from skillrun.permissions.workspace import check_workspace
 from skillrun.problem import Problem, error
-from skillrun.roots import PROJECT_ROOTS, linked_skills, look_through, skill_roots
+from skillrun.running.guards import Guards
+from skillrun.running.lookup import Lookup
 from skillrun.sandbox.choose import Choice, choose
-from skillrun.sandbox.complete import Guarded, Subject, complete, first_parts
-from skillrun.sandbox.environment import BIN
+from skillrun.sandbox.complete import complete, first_parts
 from skillrun.sandbox.git_obeys import obeyed
-from skillrun.sandbox.installation import own_code, search_folders
 from skillrun.sandbox.landscape import survey
 from skillrun.sandbox.search import search
-from skillrun.skills.digest import digest, identity
-from skillrun.skills.interpreter import family_of, find_interpreter
-from skillrun.skills.model import Command, Starter
-from skillrun.skills.scripts import choose_script
-from skillrun.skills.skill import read_skill
+from skillrun.skills.digest import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -58,10 +38,7 @@ if TYPE_CHECKING:
     from skillrun.launch.capture import Sink
     from skillrun.sandbox.backend import LaunchPlan
     from skillrun.skills.catalog import Catalog
-    from skillrun.skills.model import Interpreter, Skill
-
-
-_MOST_VOICES: Final = 1_000  # versions of skills remembered by one runner; a bound on memory
+    from skillrun.skills.model import Skill
 
 
 class Runner:
@@ -92,22 +69,25 @@ class Runner:
             backend=backend,
             allow_unconfined=allow_unconfined,
         )
-        self._named_roots = tuple(skills)
+        roots = tuple(skills)
         self.layers: Layers = load_layers(
             ceiling=ceiling,
             workspace=workspace,
             config_file=self.host.config_file,
             machine_file=self.host.machine_file,
             home=self.host.home,
-            named_roots=self._named_roots,
+            named_roots=roots,
         )
         self.workspace = check_workspace(workspace, home=self.host.home, allowed=self.layers.workspaces)
-        self._ceiling_file = ceiling if isinstance(ceiling, Path) else None
+        self._lookup = Lookup(workspace=self.workspace, host=self.host, layers=self.layers, named_roots=roots)
+        self._guards = Guards(
+            workspace=self.workspace,
+            host=self.host,
+            lookup=self._lookup,
+            ceiling_file=ceiling if isinstance(ceiling, Path) else None,
+        )
         self.launcher = Launcher(temporary=self.host.temporary)
-        self._furnished: Path | None = None
-        self._unremoved: list[Path] = []
-        self._interpreters: dict[Command, tuple[tuple[int, ...], Interpreter]] = {}
-        self._voices: dict[tuple[Path, Path | None, str], Voice] = {}
+        self._scratches = Scratches(self.launcher)
 
     def __enter__(self) -> Runner:  # noqa: PYI034 - Self came with Python 3.11
         return self
@@ -142,7 +122,7 @@ class Runner:
 
         Raises SkillError, UsageError and ConfigError when there is nothing that could be run.
         """
-        with self._scratch() as scratch:
+        with self._scratches.scratch() as scratch:
             ready = self._prepare(skill, script, arguments, scratch=scratch, flags=flags, typed=typed)
             if timeout is not None:
                 ready = replace(ready, policy=ready.policy.shortened(max(0.0, timeout)))
@@ -166,8 +146,8 @@ class Runner:
                     ready.policy,
                     landscape,
                     ready.inside,
-                    quarantine=self.quarantine,
-                    skill_roots=self._skill_roots,
+                    quarantine=self._guards.quarantine,
+                    skill_roots=self._guards.skill_roots,
                 )
             verdict = judge(outcome, ready.policy)
             return result_of(ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left)
@@ -183,7 +163,7 @@ class Runner:
         typed: bool = False,
     ) -> Preview:
         """Do everything that `run` does up to the start, and return what it would be."""
-        with self._scratch() as scratch:
+        with self._scratches.scratch() as scratch:
             ready = self._prepare(skill, script, arguments, scratch=scratch, flags=flags, typed=typed)
             chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
             backend = chosen.backend
@@ -201,10 +181,10 @@ class Runner:
         typed: bool,
     ) -> Ready:
         """Go from a name to a policy: discover, request, resolve, intersect, complete."""
-        found = self.find(skill)
-        subject = self.subject(found, script, arguments)
+        found = self._lookup.find(skill)
+        subject = self._lookup.subject(found, script, arguments)
         version = digest(found.path)
-        place = self.place(found, scratch)
+        place = self._lookup.place(found, scratch)
         typed_arguments = arguments if typed else ()
         grant = decide(
             found,
@@ -213,10 +193,10 @@ class Runner:
             digest=version,
             flags=flags or Flags(),
             arguments=typed_arguments,
-            voice=self._voice(found, version),
+            voice=self._lookup.voice(found, version),
         )
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
-        guarded = self.guarded(found).with_readable(
+        guarded = self._guards.around(found, root_of(scratch)).with_readable(
             obeyed(grant.capabilities.fs_write, inside, home=self.host.home)
         )
         policy = complete(grant, place, subject, guarded=guarded, found=inside)
@@ -227,145 +207,11 @@ class Runner:
 
         Raises UsageError for an unknown key, SkillError for a folder that can't be read as a skill.
         """
-        if isinstance(skill, str) and ("/" in skill or skill in {".", ".."}):
-            skill = self.workspace / skill
-        if isinstance(skill, str):
-            return self.catalog().by_key(skill)
-        if isinstance(skill, Path):
-            return read_skill(skill, repository=repository_root(skill), home=self.host.home)
-        return skill
+        return self._lookup.find(skill)
 
     def catalog(self) -> Catalog:
         """Look through every root."""
-        return look_through(self.roots(), self.host)
-
-    def roots(self) -> tuple[tuple[Path, bool], ...]:
-        """Give the roots that exist or were named, each with whether it is the operator's own."""
-        return skill_roots(self.workspace, self.host, self._named_roots)
-
-    def subject(self, skill: Skill, script: str | None, arguments: Sequence[str]) -> Subject:
-        """Identify what is to be started: the script, its bytes, and its interpreter.
-
-        Raises SkillError for a skill that is not valid: nothing of it runs, on no guess (law 3).
-        """
-        if not skill.valid:
-            raise SkillError(*(p for p in skill.problems if p.severity.value == "error"))
-        chosen = choose_script(skill, script)
-        return Subject(
-            skill=skill,
-            script=chosen,
-            identity=identity(chosen.path),
-            interpreter=self._interpreter(chosen.command),
-            arguments=tuple(arguments),
-        )
-
-    def _interpreter(self, command: Command | None) -> Interpreter | None:
-        """Find an interpreter: the operator's for its family, else the one the script names.
-
-        A find is kept for the next run as long as the same file lies at the end of the same path.
-        """
-        if command is None or command.starter is Starter.NATIVE:
-            return None
-        own = dict(self.layers.interpreters).get(family_of(command.program))
-        if own is not None:
-            command = Command(command.starter, str(own), command.args)
-        known = self._interpreters.get(command)
-        if known is not None and known[0] == _signature(known[1].path):
-            return known[1]
-        search = self.host.environ.get("PATH", "")
-        found = find_interpreter(command, search=search, home=self.host.home, refuse=(self.workspace,))
-        self._interpreters[command] = (_signature(found.path), found)
-        return found
-
-    def _voice(self, skill: Skill, version: str) -> Voice:
-        """Listen to a skill and to the operator about it; once for each version of a skill."""
-        key = (skill.path, skill.root, version)
-        if key not in self._voices:
-            if len(self._voices) >= _MOST_VOICES:
-                self._voices.clear()
-            self._voices[key] = listen(skill, self.layers, version)
-        return self._voices[key]
-
-    def place(self, skill: Skill, scratch: Path) -> Place:
-        """Describe where a run of a skill happens."""
-        return Place(
-            workspace=self.workspace,
-            skill=skill.path,
-            scratch=scratch,
-            home=self.host.home,
-            environ=self.host.environ,
-        )
-
-    def guarded(self, skill: Skill) -> Guarded:
-        """Name what a script must never change, and what it must not even see (law 8)."""
-        known = replace(self._guarded, programs=(self._furnished or self.launcher.scratch_root) / BIN)
-        if skill.root is None:
-            return known
-        return replace(known, readable=(*known.readable, (skill.root.resolve(), "skills and their scripts")))
-
-    @functools.cached_property
-    def _skill_roots(self) -> tuple[Path, ...]:
-        """Give the known roots of skills, the usual ones too where they are not there yet."""
-        roots = [root for root, _ in self.roots()] + [self.workspace / name for name in PROJECT_ROOTS]
-        return tuple(dict.fromkeys(root.resolve() for root in roots))
-
-    @functools.cached_property
-    def _guarded(self) -> Guarded:
-        """Name what is guarded whatever the skill; looked up once."""
-        files = [self.host.config_file, self.host.machine_file, self._ceiling_file]
-        readable = [(path, "it limits what scripts may do") for path in files if path is not None]
-        # The usual roots too where they are not there: what a run puts there would be a skill later.
-        readable += [(root, "skills and their scripts") for root in self._skill_roots]
-        readable += [(path, "a skill") for path in linked_skills(self._skill_roots)]
-        hidden = [
-            (shared_root(self.host.temporary), "scratch of other runs"),
-            (self.launcher.scratch_root / RUNS, "scratch of other runs"),
-        ]
-        if self.host.state is not None:
-            hidden.append((self.host.state, "skillrun's own records"))
-        return Guarded(
-            programs=self.launcher.scratch_root / BIN,
-            readable=(*readable, *own_code()),
-            listed=search_folders(self.host.environ.get("PATH", "")),
-            hidden=tuple(hidden),
-        )
-
-    @property
-    def quarantine(self) -> Path | None:
-        """Where things are moved that a run made and a later one would obey; None without a state folder."""
-        return self.host.state and self.host.state / "quarantine"
-
-    @functools.cached_property
-    def _python(self) -> Path | None:
-        """Return the Python that `bin/python` in scratch leads to, where the system has no `python` itself."""
-        folders = resources.table("linux/system")["path"]
-        if any(os.access(f"{folder}/python", os.X_OK) for folder in folders):
-            return None
-        try:
-            return find_interpreter(Command(Starter.SHEBANG, "python3"), search="").path
-        except SkillError:
-            return None
-
-    @contextlib.contextmanager
-    def _scratch(self) -> Iterator[Path]:
-        """Give a scratch folder and remove it, whatever the script made of it."""
-        while self._unremoved:
-            remove_scratch(self._unremoved.pop())
-        root = self.launcher.folder()
-        try:
-            if self._furnished != root:  # a new launcher has a new folder
-                furnish(root, self._python)
-                self._furnished = root
-                self.__dict__.pop("_guarded", None)
-            scratch = make_scratch(root / RUNS)
-        except OSError as problem:
-            raise self.launcher.unusable(root, problem) from problem
-        try:
-            with named(scratch):
-                yield scratch
-        finally:
-            if not remove_scratch(scratch):  # without a free descriptor, for one
-                self._unremoved.append(scratch)
+        return self._lookup.catalog()
 
     def _refusal(self, ready: Ready, *, strict: bool) -> Problem | None:
         """Say why a run must not start, None when nothing speaks against it."""
@@ -383,15 +229,6 @@ class Runner:
                 help="grant `network: true` or none",
             )
         return too_large(policy.argv, policy.environ)
-
-
-def _signature(path: Path) -> tuple[int, ...]:
-    """Return what changes when another file lies at the end of a path; empty when there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ ROOMS: tuple[frozenset[str], ...] = (
     frozenset({"sandbox"}),
     frozenset({"confine"}),
     frozenset({"launch"}),
-    frozenset({"roots", "runner"}),
+    frozenset({"roots", "running", "runner"}),
     frozenset({"tools"}),
     frozenset({"conversation"}),
     frozenset({"check"}),

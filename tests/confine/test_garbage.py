@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from arena import Faults, Holdings, children, eventually, launcher_pid
 
-import skillrun.runner
+import skillrun.launch.scratches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -89,12 +89,14 @@ class Wire:
         self.socket: socket.socket = runner.launcher._socket
         recorder = _Recorder(self.socket)
         runner.launcher._socket = recorder
-        original = skillrun.runner.remove_scratch
-        skillrun.runner.remove_scratch = lambda _: True  # its plan names that folder; `close` removes it
+        original = skillrun.launch.scratches.remove_scratch
+        skillrun.launch.scratches.remove_scratch = lambda _: (
+            True
+        )  # its plan names that folder; `close` removes it
         try:
             runner.run("demo", "go.py")
         finally:
-            skillrun.runner.remove_scratch = original
+            skillrun.launch.scratches.remove_scratch = original
             runner.launcher._socket = self.socket
         self.terms = {**recorder.terms, "timeout": 5, "grace": 0.1}
         self.plan = {**recorder.plan, "argv": ["/bin/true"], "env": {}, "identity": []}

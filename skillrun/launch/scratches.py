@@ -1,0 +1,75 @@
+"""Scratches: the life of the scratch folders of all runs, from the launcher's folder to the last removal."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections import deque
+from typing import TYPE_CHECKING
+
+from skillrun import resources
+from skillrun.errors import SkillError
+from skillrun.launch.faults import named
+from skillrun.launch.scratch import RUNS, furnish, make_scratch, remove_scratch
+from skillrun.skills.interpreter import find_interpreter
+from skillrun.skills.model import Command, Starter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from skillrun.launch.launcher import Launcher
+
+
+class Scratches:
+    """Makes scratch folders in the folder of a launcher that lives, and removes them. Thread-safe."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._furnished: Path | None = None
+        self._unremoved: deque[Path] = deque()
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Give a scratch folder and remove it, whatever the script made of it.
+
+        Raises LauncherError when none can be made, or when the launcher that it belongs to is lost.
+        """
+        self._try_again()
+        root = self._launcher.folder()
+        try:
+            if self._furnished != root:  # a new launcher has a new folder
+                furnish(root, self._python)
+                self._furnished = root
+            made = make_scratch(root / RUNS)
+        except OSError as problem:
+            raise self._launcher.unusable(root, problem) from problem
+        try:
+            with named(made):
+                yield made
+        finally:
+            if not remove_scratch(made):  # without a free descriptor, for one
+                self._unremoved.append(made)
+
+    def _try_again(self) -> None:
+        """Remove what could not be removed when its run was over; what stays goes with the launcher's folder."""
+        with contextlib.suppress(IndexError):  # another thread may take the last one
+            while self._unremoved:
+                remove_scratch(self._unremoved.popleft())
+
+    @functools.cached_property
+    def _python(self) -> Path | None:
+        """Return the Python that `bin/python` beside scratch leads to, where the system has no `python` itself."""
+        folders = resources.table("linux/system")["path"]
+        if any(os.access(f"{folder}/python", os.X_OK) for folder in folders):
+            return None
+        try:
+            return find_interpreter(Command(Starter.SHEBANG, "python3"), search="").path
+        except SkillError:
+            return None
+
+
+def root_of(scratch: Path) -> Path:
+    """Return the launcher's folder that a scratch folder lies in."""
+    return scratch.parent.parent
