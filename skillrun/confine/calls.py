@@ -66,16 +66,20 @@ def clone(flags: int) -> int:
     return checked(_LOCKED.syscall(*words), "clone")
 
 
-def drop_capabilities(last: int) -> None:
-    """Give up every capability for good; the bounding set first, because dropping it needs one.
+def drop_bounding_set() -> None:
+    """Drop every capability from the bounding set; without it an exec as uid 0 would get all back (capabilities(7)).
 
-    Without the bounding set an exec as uid 0 would get everything back (capabilities(7)). A process
-    that never had CAP_SETPCAP can't drop the bounding set, and has nothing to get back: no_new_privs
-    follows, so no exec gains anything.
+    It takes a capability to do, so it comes before `drop_capabilities`; what is held now stays until then.
+    A process that never had CAP_SETPCAP can't do it, and has nothing to get back: no_new_privs follows,
+    so no exec gains anything.
     """
     if os.geteuid() == 0 or _has_setpcap():
-        for capability in range(last + 1):
+        for capability in range(_last_capability() + 1):
             prctl(PR_CAPBSET_DROP, capability)
+
+
+def drop_capabilities() -> None:
+    """Give up every capability that is held, for good."""
     zero = ctypes.c_ulong(0)
     ambient = (ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL), zero, zero, zero)
     checked(_LIBC.prctl(PR_CAP_AMBIENT, *ambient), "prctl clear ambient")
@@ -90,7 +94,7 @@ def _has_setpcap() -> bool:
     return bool(int(effective.split()[1], 16) >> 8 & 1)
 
 
-def last_capability() -> int:
+def _last_capability() -> int:
     """Return the number of the last capability this kernel knows."""
     with open("/proc/sys/kernel/cap_last_cap", "rb") as file:
         return int(file.read())

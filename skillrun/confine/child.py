@@ -52,7 +52,8 @@ def prepare() -> None:
     Capabilities go first, while the bounding set can still be dropped; what follows needs none.
     """
     lead()
-    calls.drop_capabilities(calls.last_capability())
+    calls.drop_bounding_set()
+    calls.drop_capabilities()
     calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)
 
 

@@ -62,7 +62,7 @@ def _steps(
         ("mounts", lambda: root.furnish(plan)),
         ("cwd", lambda: child.enter(plan["cwd"])),
         ("limits", lambda: child.limit(plan["rlimits"])),
-        ("capabilities", lambda: calls.drop_capabilities(calls.last_capability())),
+        ("capabilities", calls.drop_capabilities),
         ("no_new_privs", lambda: calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)),
         ("landlock", restrict),
         ("identity", lambda: child.check_identity(plan["identity"])),

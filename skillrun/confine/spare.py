@@ -78,6 +78,7 @@ def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[in
             stage = "prepare"
             child.lead()
             root = world.World(base)
+            calls.drop_bounding_set()  # ahead of the plan: it is forty calls, and mounting needs none of what it takes
         else:
             stage = "prepare"
             child.prepare()
