@@ -198,14 +198,25 @@ def _digest(descriptor: int) -> str:
 
 def read_plan(descriptor: int) -> dict[str, Any]:
     """Read a plan from the memory file it was sent in, and close it."""
-    with open(descriptor, "rb") as file:
+    try:
+        found = os.fstat(descriptor)
         # Reading from anything else, such as a socket, could wait for ever.
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        if not stat.S_ISREG(found.st_mode):
             raise ValueError("a plan comes in a file")
-        plan = json.load(file)
+        plan = json.loads(_whole(descriptor, found.st_size))
+    finally:
+        os.close(descriptor)
     if not isinstance(plan, dict):
         raise TypeError("a plan is a map")
     return plan
+
+
+def _whole(descriptor: int, size: int) -> bytes:
+    """Read a file from where it stands to its end; one call, unless it is longer than one gives."""
+    words = os.read(descriptor, size + 1)
+    while chunk := os.read(descriptor, size + 1):
+        words += chunk
+    return words
 
 
 def fail(report: int, stage: str, problem: BaseException) -> None:

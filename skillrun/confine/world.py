@@ -177,9 +177,12 @@ class World:
         names = path.strip("/").split("/")
         for depth, name in enumerate(names, 1):
             above, here = here, f"{here}/{name}"
-            if os.path.islink(here):
-                raise OSError(40, f"{path} leads through a link that was not there before")
-            if os.path.lexists(here):
+            try:
+                if stat.S_ISLNK(os.lstat(here).st_mode):
+                    raise OSError(40, f"{path} leads through a link that was not there before")
+            except FileNotFoundError:
+                pass
+            else:
                 continue
             if os.stat(above).st_dev not in self._own:
                 raise OSError(2, f"{path} is gone")
@@ -206,8 +209,9 @@ class World:
             "group": f"root:x:0:\n{known}:x:{gid}:\nnogroup:x:65534:\n",
         }
         for file_name, words in lines.items():
-            with open(f"etc/{file_name}", "w", encoding="ascii", errors="replace") as file:
-                file.write(words)
+            made = os.open(f"etc/{file_name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            os.write(made, words.encode("ascii", "replace"))
+            os.close(made)
 
     def _mount_proc(self) -> bool:
         """Mount a fresh /proc; where the kernel refuses that, bind the outer one and return False.
