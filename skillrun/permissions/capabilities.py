@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from skillrun.permissions.endpoint import Endpoint, host_covers, host_form
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["Capabilities", "Endpoint", "Limits", "Network", "below", "inside", "meet", "minimal"]
+__all__ = ["Capabilities", "Endpoint", "Limits", "Network", "below", "inside", "meet", "minimal", "upward"]
 
 _Ranges: TypeAlias = list[tuple[int, int]]
 
@@ -33,6 +33,15 @@ def below(path: Path, root: Path) -> bool:
     """Whether a path lies in a root and is not the root itself; five times as fast as asking `path.parents`."""
     text, top = str(path), str(root)
     return text != top and (top == "/" or text.startswith(top + "/"))
+
+
+def upward(path: Path) -> Iterator[str]:
+    """Give a path and the folders above it as text, up to the root."""
+    text = str(path)
+    while len(text) > 1:
+        yield text
+        text = text[: text.rfind("/")]
+    yield "/"
 
 
 def minimal(paths: Iterable[Path]) -> frozenset[Path]:

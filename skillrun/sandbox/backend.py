@@ -45,6 +45,10 @@ class Probe:
     level2_failure: str | None = None
     problems: tuple[Problem, ...] = ()
 
+    def __hash__(self) -> int:
+        """Hash the few fields that tell hosts apart: every run looks up what was made for its probe."""
+        return hash((self.machine, self.landlock, self.level2, self.fresh_proc, len(self.system)))
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:

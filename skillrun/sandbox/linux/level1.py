@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from skillrun.permissions.capabilities import below, inside
+from skillrun.permissions.capabilities import below, upward
 from skillrun.problem import Problem, warning
 from skillrun.sandbox.guarantee import Guarantees, State, written
 from skillrun.sandbox.linux import rights
@@ -17,6 +16,7 @@ from skillrun.sandbox.policy import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from skillrun.sandbox.backend import Probe
     from skillrun.sandbox.landscape import Landscape
@@ -110,11 +110,12 @@ def _hides(landscape: Landscape, root: Path) -> bool:
 
 def _below_system(policy: Policy, probe: Probe) -> bool:
     """Tell whether something that must not be read lies in what every run may read, which no rule takes back."""
+    places = _places(probe)
     hidden = (kept.path for kept in policy.kept if not kept.readable)
-    return any(inside(path, place) for path in hidden for place in _places(probe))
+    return any(folder in places for path in hidden for folder in upward(path))
 
 
 @functools.lru_cache(maxsize=8)
-def _places(probe: Probe) -> tuple[Path, ...]:
-    """Return the system's places as paths."""
-    return tuple(Path(place.path) for place in probe.system if not place.device)
+def _places(probe: Probe) -> frozenset[str]:
+    """Return the paths of the system's places that are no devices."""
+    return frozenset(place.path for place in probe.system if not place.device)
