@@ -178,16 +178,26 @@ class Launcher:
                 spare = None
             if spare is not None:
                 try:
-                    run.start(spare, launcher=self._own_death, descriptors=descriptors)
+                    self._lead(run, spare, descriptors)
                 except OSError:
                     spare.drop()  # it is dead; the sweep reaps it
                 else:
                     return run
-            run.start(self._new_spare(), launcher=self._own_death, descriptors=descriptors)
+            self._lead(run, self._new_spare(), descriptors)
         except BaseException:
             run.give_up()
             raise
         return run
+
+    def _lead(self, run: Run, spare: Spare, descriptors: list[int]) -> None:
+        """Make a spare the leader of a run; of a group the owner hears first who leads it.
+
+        It ends the group itself when launcher and warden are killed together, so it must know before
+        there is anything to end.
+        """
+        if run.mode == "group":
+            self._send(run.control, {"event": "leader", "pid": spare.pid})
+        run.start(spare, launcher=self._own_death, descriptors=descriptors)
 
     def _new_spare(self) -> Spare:
         """Fork a leader for a run to come."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillrun.launch.capture import Keep
 from skillrun.launch.faults import named
+from skillrun.launch.orphans import end_group
 from skillrun.sandbox.wire import GRACE
 
 if TYPE_CHECKING:
@@ -108,9 +109,13 @@ class Drive:
     def _await(self, pump: _Pump, sent: Sent, last_moment: float) -> Mapping[str, Any] | None:
         """Return the launcher's last word; without one, None once nothing of the run is left."""
         ended = pump.work(last_moment)
-        if ended is None and not self.launcher.lost(sent.by, stuck=pump.stuck):
+        if ended is not None:
+            return ended
+        if not self.launcher.lost(sent.by, stuck=pump.stuck):
             return _NO_ROOM
-        return ended
+        for leader in pump.leaders:
+            end_group(leader)
+        return None
 
     def _abandon(self, pump: _Pump, sent: Sent, problem: BaseException) -> None:
         """End a run that nobody waits for any more; a second Ctrl-C ends it at once.
@@ -182,6 +187,7 @@ class _Pump:
         self._ended: Mapping[str, Any] | None = None
         self._over = False
         self.stuck = False
+        self.leaders: list[int] = []  # of the group of the run; two when the first one was dead
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         for descriptor in streams:
@@ -225,7 +231,9 @@ class _Pump:
             self._over = True
             return
         message = json.loads(words)
-        if message["event"] == "started":
+        if message["event"] == "leader":
+            self.leaders.append(message["pid"])
+        elif message["event"] == "started":
             if self._on_start is not None:
                 self._on_start(message["pid"])
         else:
