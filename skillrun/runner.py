@@ -207,7 +207,7 @@ class Runner:
     def _run(self, call: Call, listener: Listener) -> Result:
         """Go through the whole pipeline; the caller has seen to it that it is this run's turn."""
         with self._scratches.scratch() as scratch, self._placed.get().stay() as stay:
-            ready = self._prepare(call, scratch)
+            ready = self._prepare(call.checked(), scratch)
             if call.timeout is not None:
                 ready = replace(ready, policy=ready.policy.shortened(max(0.0, call.timeout)))
             refusal = self._refusal(ready, strict=call.strict)
@@ -259,7 +259,7 @@ class Runner:
         """Do everything that `run` does up to the start, and return what it would be."""
         with self._scratches.scratch() as scratch:
             call = Call(skill, script, tuple(arguments), flags=flags, typed=typed)
-            ready = self._prepare(call, scratch)
+            ready = self._prepare(call.checked(), scratch)
             chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
             backend = chosen.backend
             guarantees = None if backend is None else backend.guarantees(ready.policy, chosen.probe)

@@ -18,6 +18,7 @@ from skillrun.permissions.config import preset_names
 from skillrun.permissions.flags import Flags
 from skillrun.problem import error
 from skillrun.runner import Runner
+from skillrun.running.admission import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +44,7 @@ class Setting:
     allow_unconfined: bool = False
 
     @contextlib.contextmanager
-    def runner(self, interrupts: Interrupts) -> Iterator[Runner]:
+    def runner(self, interrupts: Interrupts, *, at_once: int = AT_ONCE) -> Iterator[Runner]:
         """Give a Runner and close it. Signals wait while the launcher starts and while it buries its runs."""
         runner = Runner(
             workspace=self.folder(),
@@ -53,6 +54,7 @@ class Setting:
             backend=self.backend,
             allow_unconfined=self.allow_unconfined,
             host=current_host(),
+            at_once=at_once,
         )
         try:
             with interrupts.held():

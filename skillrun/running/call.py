@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from skillrun.errors import UsageError
+from skillrun.problem import error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +35,30 @@ class Call:
     strict: bool = False
     flags: Flags | None = None
     typed: bool = False
+
+    def checked(self) -> Call:
+        """Return the call. UsageError for what no program can be given: a text with NUL or half a character, no time."""
+        texts = [("the name of the skill", self.skill), ("the name of the script", self.script)]
+        texts += [(f"argument {place}", word) for place, word in enumerate(self.arguments, 1)]
+        for what, text in texts:
+            if isinstance(text, str | os.PathLike) and not _passable(os.fspath(text)):
+                message = f"{what} holds a NUL or half of a surrogate pair, which no program can be given"
+                raise UsageError(error("call-text", message))
+        if self.timeout is not None and math.isnan(self.timeout):
+            raise UsageError(error("call-timeout", "the timeout is not a number of seconds"))
+        given: object = self.stdin  # a text would be found out only when the script has started
+        if not isinstance(given, bytes | bytearray | memoryview):
+            message = f"stdin is {type(given).__name__}, and a script reads bytes"
+            raise UsageError(error("call-stdin", message, help="encode it: `text.encode()`"))
+        return self
+
+
+def _passable(text: str) -> bool:
+    """Whether a text can be an argument (execve(2)); stray bytes of a name are told as PEP 383 does."""
+    try:
+        return "\0" not in text and bool(os.fsencode(text) or True)
+    except UnicodeEncodeError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
