@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillrun import log
 from skillrun.host import Host
 from skillrun.launch.aftermath import violations
 from skillrun.launch.drive import Drive
@@ -28,6 +29,7 @@ from skillrun.running.guards import Guards
 from skillrun.running.listener import NOBODY, Listener
 from skillrun.running.lookup import Lookup
 from skillrun.running.own import Own
+from skillrun.running.recorder import Recorder, checked
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import complete, first_parts
 from skillrun.sandbox.git_obeys import obeyed
@@ -59,6 +61,8 @@ class Runner:
     Thread-safe: `at_once` runs may be under way, `waiting` more may wait for their turn, in the order in
     which they came. It works in a forked copy of the process too, with runs of its own.
 
+    `recorder` is given what came of every run (`skillrun.report.records.Records` is one).
+
     Raises UsageError for a workspace that is refused, ConfigError for a configuration that is wrong.
     """
 
@@ -74,6 +78,7 @@ class Runner:
         host: Host | None = None,
         at_once: int = AT_ONCE,
         waiting: int = WAITING,
+        recorder: Recorder | None = None,
     ) -> None:
         self.host = host or Host()
         self._choice = Choice(
@@ -98,6 +103,10 @@ class Runner:
             host=self.host,
             lookup=self._lookup,
             ceiling_file=ceiling if isinstance(ceiling, Path) else None,
+            records=recorder.path if recorder is not None else None,
+        )
+        self._recorder = recorder and checked(
+            recorder, workspace=self.workspace, roots=self._guards.skill_roots
         )
         self.launcher = Launcher(temporary=self.host.temporary)
         self._scratches = Scratches(self.launcher)
@@ -202,10 +211,30 @@ class Runner:
         from skillrun.running.elsewhere import There, recipe_of  # noqa: PLC0415 - see `start`
 
         there = There(executor, recipe_of(self, self._choice, self._made_from))
-        return replies(calls, there.submit, there.abandon, limit=limit)
+        return self._recorded(replies(calls, there.submit, there.abandon, limit=limit))
+
+    def _recorded(self, found: Iterator[Reply]) -> Iterator[Reply]:
+        """Write down what ran elsewhere: its runner has no recorder."""
+        for reply in found:
+            ended = reply.result or reply.error
+            if self._recorder is not None and ended is not None:
+                self._recorder.record(reply.call, ended)
+            yield reply
 
     def _run(self, call: Call, listener: Listener) -> Result:
-        """Go through the whole pipeline; the caller has seen to it that it is this run's turn."""
+        """Go through the pipeline and have it written down; the caller has seen to it that it is this run's turn."""
+        if self._recorder is None:
+            return self._pipeline(call, listener)
+        try:
+            result = self._pipeline(call, listener)
+        except BaseException as ended:
+            self._recorder.record(call, ended)
+            raise
+        self._recorder.record(call, result)
+        return result
+
+    def _pipeline(self, call: Call, listener: Listener) -> Result:
+        """Discover, request, grant, policy, plan, launch, result."""
         with self._scratches.scratch() as scratch, self._placed.get().stay() as stay:
             ready = self._prepare(call.checked(), scratch)
             if call.timeout is not None:
@@ -214,6 +243,9 @@ class Runner:
             if refusal is not None:
                 return result_of(ready, Verdict(Termination.REFUSED, error=refusal), layers=self.layers)
             stay.settle(ready.grant)
+            log.debug(
+                "decided", skill=ready.skill.path, script=ready.subject.script.name, digest=ready.digest
+            )
             chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
             if chosen.backend is None:
                 return result_of(
@@ -221,6 +253,7 @@ class Runner:
                 )
             landscape = survey(ready.policy, split=chosen.backend.splits(chosen.probe))
             plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
+            log.debug("planned", backend=plan.backend, level=plan.level, timeout=ready.policy.timeout)
             if listener.on_plan is not None:
                 listener.on_plan(ready, plan)
             outcome = self._drive(
@@ -234,6 +267,7 @@ class Runner:
                 skill_roots=self._guards.skill_roots,
             )
         verdict = judge(outcome, ready.policy)
+        log.debug("ended", how=verdict.termination.value, seconds=round(outcome.duration, 3))
         return result_of(ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left)
 
     def _drive(

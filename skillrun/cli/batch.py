@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from skillrun.cli.answers_file import AnswersFile, opened
-from skillrun.cli.command import HELP, Option, Verb, colour_option, say
+from skillrun.cli.command import HELP, Option, Verb, colour_option, say, verbose_option
 from skillrun.cli.interrupts import Stopped
+from skillrun.cli.logbook import log_option, records
 from skillrun.cli.setting import Setting, current, named_skill, setting_options
 from skillrun.errors import SkillrunError, UsageError
+from skillrun.host import current_host
 from skillrun.problem import error
 from skillrun.report.answers import answer
 from skillrun.running.call import Call
@@ -60,6 +62,8 @@ _SHARD: Final = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
               help="Make every Nth call only, from the Kth on, so that N machines make them all.")  # fmt: skip
 @click.option("--output", cls=Option, metavar="FILE",
               help="Append the answers to FILE and leave out calls that have one there.  [default: standard output]")  # fmt: skip
+@log_option
+@verbose_option
 @colour_option
 @click.pass_context
 def command(
@@ -71,6 +75,7 @@ def command(
     limit: int | None,
     shard: str | None,
     output: str | None,
+    log: str | None,
 ) -> int:
     """Make the calls that stand in CALLS.jsonl, one a line, and write one line of answer for each.
 
@@ -84,7 +89,8 @@ def command(
         answers = (
             stack.enter_context(opened(current() / output)) if output is not None else AnswersFile(1, {})
         )
-        runner = stack.enter_context(setting.runner(ctx.obj, at_once=at_once))
+        written = records(log, current_host(), current())
+        runner = stack.enter_context(setting.runner(ctx.obj, at_once=at_once, recorder=written))
         batch = _Batch(ctx, runner, answers, strict=strict)
         lines = _of_shard(read_lines(source, current() / calls), part)
         with _progress(source, part, batch):
@@ -94,6 +100,7 @@ def command(
                 reason = f"stopped by {stopped.reason}; what was under way was ended and has no answer"
                 say(ctx, (error("stopped", reason, help="the same command goes on" if output else None),))
                 return stopped.exit_code
+        say(ctx, written.problems[:1] if written is not None else ())
         return batch.close()
 
 
