@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 .DELETE_ON_ERROR:
-.PHONY: demo docs install test test-all fuzz lint format bench help clean
+.PHONY: demo docs install test test-all fuzz soak lint format bench help clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -50,6 +50,9 @@ test-all: $(VENV)/installed-test lint ## the long form of every proof as well
 
 fuzz: $(VENV)/installed-test ## random inputs, many more than `make test` tries
 	SKILLRUN_FUZZ=$${SKILLRUN_FUZZ:-20000} $(BIN)/python -m pytest -n 2 -k "fuzz or random or propert"
+
+soak: $(VENV)/installed-test ## 10,000 runs of every kind at each level, 16 at once: nothing grows
+	SKILLRUN_SOAK=$${SKILLRUN_SOAK:-10000} $(BIN)/python -m pytest -s tests/soak --timeout 36000
 
 lint: $(VENV)/installed-test ## ruff, its format and mypy, changing nothing
 	$(BIN)/ruff check .

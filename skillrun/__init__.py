@@ -5,23 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skillrun.errors import ConfigError, SkillError, SkillrunError, UsageError
+    from skillrun.errors import AdmissionError, ConfigError, SkillError, SkillrunError, UsageError
     from skillrun.host import Host, current_host
     from skillrun.launch.result import Result, Termination
     from skillrun.permissions.flags import Flags
     from skillrun.permissions.grant import Grant, Requirement
     from skillrun.problem import At, Problem, Severity
     from skillrun.runner import Runner
+    from skillrun.running.call import Call, Progress, Reply
+    from skillrun.running.handle import Handle
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdmissionError",
     "At",
+    "Call",
     "ConfigError",
     "Flags",
     "Grant",
+    "Handle",
     "Host",
     "Problem",
+    "Progress",
+    "Reply",
     "Requirement",
     "Result",
     "Runner",
@@ -43,8 +50,14 @@ def __getattr__(name: str) -> Any:
     from skillrun import errors, host, problem, runner
     from skillrun.launch import result
     from skillrun.permissions import flags, grant
+    from skillrun.running import call
 
-    homes = (errors, host, problem, runner, result, flags, grant)
+    if name == "Handle":  # it brings futures and logging, which the command line does without
+        from skillrun.running import handle
+
+        return handle.Handle
+
+    homes = (errors, host, problem, runner, result, flags, grant, call)
     globals().update(
         {public: getattr(home, public) for home in homes for public in __all__ if hasattr(home, public)}
     )

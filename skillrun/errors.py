@@ -3,7 +3,8 @@
 SkillrunError            carries problems, the first one is the headline
   ├─ UsageError          the call is wrong: no such skill, a workspace that is refused
   ├─ ConfigError         the operator's or a project's skillrun.yaml is wrong
-  └─ SkillError          the skill is wrong: its SKILL.md cannot be read, its script leaves the folder
+  ├─ SkillError          the skill is wrong: its SKILL.md cannot be read, its script leaves the folder
+  └─ AdmissionError      too many runs are under way and wait, or the run was withdrawn before its turn
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ class SkillrunError(Exception):
         super().__init__("; ".join(problem.message for problem in problems))
         self.problems = problems
 
+    def __reduce__(self) -> tuple[type[SkillrunError], tuple[Problem, ...]]:
+        """Pickle with the problems: what the base class knows is the text alone."""
+        return type(self), self.problems
+
     @property
     def problem(self) -> Problem:
         """The headline: the first problem."""
@@ -39,3 +44,7 @@ class ConfigError(SkillrunError):
 
 class SkillError(SkillrunError):
     """A skill is wrong."""
+
+
+class AdmissionError(SkillrunError):
+    """A run was not let in; nothing of it was started."""

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Sized
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillrun import log
 from skillrun.host import Host
 from skillrun.launch.aftermath import violations
-from skillrun.launch.capture import Keep
 from skillrun.launch.drive import Drive
 from skillrun.launch.launcher import Launcher
+from skillrun.launch.placeholders import Placeholders
 from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.result import Result, Termination
-from skillrun.launch.scratch import make_missing, remove_untouched
 from skillrun.launch.scratches import Scratches, root_of
 from skillrun.launch.verdict import Verdict, judge, too_large
 from skillrun.permissions.decide import decide
 from skillrun.permissions.flags import Flags
-from skillrun.permissions.grant import Grant, Requirement
+from skillrun.permissions.grant import Requirement
 from skillrun.permissions.layers import Layers, load_layers
 from skillrun.permissions.workspace import check_workspace
 from skillrun.problem import Problem, error
+from skillrun.running.admission import AT_ONCE, WAITING, Admission
+from skillrun.running.call import Call, Progress, Reply
 from skillrun.running.guards import Guards
+from skillrun.running.listener import NOBODY, Listener
 from skillrun.running.lookup import Lookup
+from skillrun.running.own import Own
+from skillrun.running.recorder import Recorder, checked
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import complete, first_parts
 from skillrun.sandbox.git_obeys import obeyed
@@ -33,9 +38,13 @@ from skillrun.sandbox.search import search
 from skillrun.skills.digest import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Executor
 
     from skillrun.launch.capture import Sink
+    from skillrun.launch.drive import Outcome
+    from skillrun.running.handle import Handle
+    from skillrun.running.listener import OnOutput
     from skillrun.sandbox.backend import LaunchPlan
     from skillrun.skills.catalog import Catalog
     from skillrun.skills.model import Skill
@@ -48,6 +57,11 @@ class Runner:
     home are looked through. `ceiling` is a preset or a file. Everything about the caller's surroundings
     comes with `host` (`current_host()` for this process); without it there is no home, no PATH but the
     system's, and no operator's file. Use it as a context manager, or close it.
+
+    Thread-safe: `at_once` runs may be under way, `waiting` more may wait for their turn, in the order in
+    which they came. It works in a forked copy of the process too, with runs of its own.
+
+    `recorder` is given what came of every run (`skillrun.report.records.Records` is one).
 
     Raises UsageError for a workspace that is refused, ConfigError for a configuration that is wrong.
     """
@@ -62,6 +76,9 @@ class Runner:
         backend: str | None = None,
         allow_unconfined: bool = False,
         host: Host | None = None,
+        at_once: int = AT_ONCE,
+        waiting: int = WAITING,
+        recorder: Recorder | None = None,
     ) -> None:
         self.host = host or Host()
         self._choice = Choice(
@@ -80,14 +97,21 @@ class Runner:
         )
         self.workspace = check_workspace(workspace, home=self.host.home, allowed=self.layers.workspaces)
         self._lookup = Lookup(workspace=self.workspace, host=self.host, layers=self.layers, named_roots=roots)
+        self._made_from = roots, ceiling
         self._guards = Guards(
             workspace=self.workspace,
             host=self.host,
             lookup=self._lookup,
             ceiling_file=ceiling if isinstance(ceiling, Path) else None,
+            records=recorder.path if recorder is not None else None,
+        )
+        self._recorder = recorder and checked(
+            recorder, workspace=self.workspace, roots=self._guards.skill_roots
         )
         self.launcher = Launcher(temporary=self.host.temporary)
         self._scratches = Scratches(self.launcher)
+        self._placed = Own(Placeholders)
+        self._admission = Admission(at_once=at_once, waiting=waiting)
 
     def __enter__(self) -> Runner:  # noqa: PYI034 - Self came with Python 3.11
         return self
@@ -96,7 +120,8 @@ class Runner:
         self.close()
 
     def close(self) -> None:
-        """End every run of this runner and the launcher."""
+        """End every run of this runner and the launcher; who waits for a turn is sent away."""
+        self._admission.close()
         self.launcher.close()
 
     def run(
@@ -118,39 +143,142 @@ class Runner:
         `timeout` in seconds can only shorten. `strict` makes every cut of the request a refusal. `typed`
         says that a person typed the arguments, so that existing paths among them are granted for reading
         within the ceiling. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
-        is told what is about to start.
+        is told what is about to start. Waits for its turn when `at_once` runs are under way.
 
-        Raises SkillError, UsageError and ConfigError when there is nothing that could be run.
+        Raises SkillError, UsageError and ConfigError when there is nothing that could be run, AdmissionError
+        when too many wait already.
         """
-        with self._scratches.scratch() as scratch:
-            ready = self._prepare(skill, script, arguments, scratch=scratch, flags=flags, typed=typed)
-            if timeout is not None:
-                ready = replace(ready, policy=ready.policy.shortened(max(0.0, timeout)))
-            refusal = self._refusal(ready, strict=strict)
+        call = Call(skill, script, tuple(arguments), stdin, timeout, strict, flags, typed)
+        return self.run_call(call, Listener(sinks=sinks, on_plan=on_plan))
+
+    def run_call(self, call: Call, listener: Listener = NOBODY) -> Result:
+        """Do what `run` does with a call as a value."""
+        with self._admission.turn():
+            return self._run(call, listener)
+
+    def start(self, call: Call, *, on_output: OnOutput | None = None) -> Handle:
+        """Start a run beside the caller and return at once; it may have to wait for its turn.
+
+        `on_output` is told `stdout` or `stderr` and the bytes as they come, in the run's own thread; the
+        script waits for a callback that is slow. Raises AdmissionError when too many wait already.
+        """
+        from skillrun.running.handle import Handle  # noqa: PLC0415 - the command line need not load threads' futures
+
+        return Handle(self._admission, lambda listener: self._run(call, listener), on_output=on_output)
+
+    async def arun(self, call: Call, *, on_output: OnOutput | None = None) -> Result:
+        """Run without blocking asyncio's loop, in which `on_output` is called.
+
+        When the task is cancelled so is the run, and CancelledError comes once nothing of it is left.
+        """
+        from skillrun.running.awaiting import awaited  # noqa: PLC0415 - asyncio, for those who have it anyway
+
+        return await awaited(lambda told: self.start(call, on_output=told), on_output)
+
+    def run_many(
+        self,
+        calls: Iterable[Call],
+        *,
+        limit: int = AT_ONCE,
+        executor: Executor | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+    ) -> list[Reply]:
+        """Make many calls, at most `limit` at once, and return one reply for each, in the order of the calls.
+
+        An `executor` makes them elsewhere: workers that import skillrun, see the same files and read the same
+        ceiling. No call is made twice: what a lost worker had is an error in its reply.
+        """
+        total = len(calls) if isinstance(calls, Sized) else None
+        found: list[Reply] = []
+        for reply in self.replies(calls, limit=limit, executor=executor):
+            found.append(reply)
+            if on_progress is not None:
+                on_progress(Progress(len(found), total, reply))
+        return sorted(found, key=lambda reply: reply.index)
+
+    def replies(
+        self, calls: Iterable[Call], *, limit: int = AT_ONCE, executor: Executor | None = None
+    ) -> Iterator[Reply]:
+        """Make many calls as `run_many` does, and give each reply as it comes; nothing is kept.
+
+        Close the iterator to end what is under way.
+        """
+        from skillrun.running.many import Here, replies  # noqa: PLC0415 - see `start`
+
+        if executor is None:
+            here = Here(self.start)
+            return replies(calls, here.submit, here.abandon, limit=limit)
+        from skillrun.running.elsewhere import There, recipe_of  # noqa: PLC0415 - see `start`
+
+        there = There(executor, recipe_of(self, self._choice, self._made_from))
+        return self._recorded(replies(calls, there.submit, there.abandon, limit=limit))
+
+    def _recorded(self, found: Iterator[Reply]) -> Iterator[Reply]:
+        """Write down what ran elsewhere: its runner has no recorder."""
+        for reply in found:
+            ended = reply.result or reply.error
+            if self._recorder is not None and ended is not None:
+                self._recorder.record(reply.call, ended)
+            yield reply
+
+    def _run(self, call: Call, listener: Listener) -> Result:
+        """Go through the pipeline and have it written down; the caller has seen to it that it is this run's turn."""
+        if self._recorder is None:
+            return self._pipeline(call, listener)
+        try:
+            result = self._pipeline(call, listener)
+        except BaseException as ended:
+            self._recorder.record(call, ended)
+            raise
+        self._recorder.record(call, result)
+        return result
+
+    def _pipeline(self, call: Call, listener: Listener) -> Result:
+        """Discover, request, grant, policy, plan, launch, result."""
+        with self._scratches.scratch() as scratch, self._placed.get().stay() as stay:
+            ready = self._prepare(call.checked(), scratch)
+            if call.timeout is not None:
+                ready = replace(ready, policy=ready.policy.shortened(max(0.0, call.timeout)))
+            refusal = self._refusal(ready, strict=call.strict)
             if refusal is not None:
                 return result_of(ready, Verdict(Termination.REFUSED, error=refusal), layers=self.layers)
-            with _missing(ready.grant):
-                chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
-                if chosen.backend is None:
-                    return result_of(
-                        ready, Verdict(Termination.REFUSED, error=chosen.refusal), layers=self.layers
-                    )
-                landscape = survey(ready.policy, split=chosen.backend.splits(chosen.probe))
-                plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
-                if on_plan is not None:
-                    on_plan(ready, plan)
-                keep = int(ready.policy.limits.output)
-                out, err = sinks or (Keep(keep), Keep(keep))
-                outcome = Drive(self.launcher, plan, stdin, out, err, scratch=scratch).run()
-                left = violations(
-                    ready.policy,
-                    landscape,
-                    ready.inside,
-                    quarantine=self._guards.quarantine,
-                    skill_roots=self._guards.skill_roots,
+            stay.settle(ready.grant)
+            log.debug(
+                "decided", skill=ready.skill.path, script=ready.subject.script.name, digest=ready.digest
+            )
+            chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
+            if chosen.backend is None:
+                return result_of(
+                    ready, Verdict(Termination.REFUSED, error=chosen.refusal), layers=self.layers
                 )
-            verdict = judge(outcome, ready.policy)
-            return result_of(ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left)
+            landscape = survey(ready.policy, split=chosen.backend.splits(chosen.probe))
+            plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
+            log.debug("planned", backend=plan.backend, level=plan.level, timeout=ready.policy.timeout)
+            if listener.on_plan is not None:
+                listener.on_plan(ready, plan)
+            outcome = self._drive(
+                plan, call.stdin, listener, keep=ready.policy.limits.output, scratch=scratch
+            )
+            left = violations(
+                ready.policy,
+                landscape,
+                ready.inside,
+                quarantine=self._guards.quarantine,
+                skill_roots=self._guards.skill_roots,
+            )
+        verdict = judge(outcome, ready.policy)
+        log.debug("ended", how=verdict.termination.value, seconds=round(outcome.duration, 3))
+        return result_of(ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left)
+
+    def _drive(
+        self, plan: LaunchPlan, stdin: bytes, listener: Listener, *, keep: float, scratch: Path
+    ) -> Outcome:
+        """Have a plan carried out, with whoever listens attached."""
+        out, err = listener.outlets(int(keep))
+        drive = Drive(self.launcher, plan, stdin, out, err, on_start=listener.on_start, scratch=scratch)
+        if listener.on_drive is not None:
+            listener.on_drive(drive)
+        return drive.run()
 
     def preview(
         self,
@@ -164,35 +292,26 @@ class Runner:
     ) -> Preview:
         """Do everything that `run` does up to the start, and return what it would be."""
         with self._scratches.scratch() as scratch:
-            ready = self._prepare(skill, script, arguments, scratch=scratch, flags=flags, typed=typed)
+            call = Call(skill, script, tuple(arguments), flags=flags, typed=typed)
+            ready = self._prepare(call.checked(), scratch)
             chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
             backend = chosen.backend
             guarantees = None if backend is None else backend.guarantees(ready.policy, chosen.probe)
             return Preview(ready, chosen, guarantees, self._refusal(ready, strict=strict) or chosen.refusal)
 
-    def _prepare(
-        self,
-        skill: Skill | Path | str,
-        script: str | None,
-        arguments: Sequence[str],
-        *,
-        scratch: Path,
-        flags: Flags | None,
-        typed: bool,
-    ) -> Ready:
+    def _prepare(self, call: Call, scratch: Path) -> Ready:
         """Go from a name to a policy: discover, request, resolve, intersect, complete."""
-        found = self._lookup.find(skill)
-        subject = self._lookup.subject(found, script, arguments)
+        found = self._lookup.find(call.skill)
+        subject = self._lookup.subject(found, call.script, call.arguments)
         version = digest(found.path)
         place = self._lookup.place(found, scratch)
-        typed_arguments = arguments if typed else ()
         grant = decide(
             found,
             self.layers,
             place,
             digest=version,
-            flags=flags or Flags(),
-            arguments=typed_arguments,
+            flags=call.flags or Flags(),
+            arguments=call.arguments if call.typed else (),
             voice=self._lookup.voice(found, version),
         )
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
@@ -229,13 +348,3 @@ class Runner:
                 help="grant `network: true` or none",
             )
         return too_large(policy.argv, policy.environ)
-
-
-@contextlib.contextmanager
-def _missing(grant: Grant) -> Iterator[None]:
-    """Make the granted write paths that are missing, and take away again what the run did not use."""
-    made = make_missing(grant.missing)
-    try:
-        yield
-    finally:
-        remove_untouched(made)

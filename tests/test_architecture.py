@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "skillrun"
 
 # From the top down. What stands on one line may import one another.
 ROOMS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "problem", "resources", "host"}),
+    frozenset({"errors", "problem", "resources", "host", "redact", "log"}),
     frozenset({"skills"}),
     frozenset({"permissions"}),
     frozenset({"sandbox"}),

@@ -118,6 +118,32 @@ def colour_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def verbose_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--verbose`, which lets the library's logger speak on standard error."""
+    return click.option(
+        "--verbose",
+        cls=Option,
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_listen,
+        help="Tell every step on standard error, without arguments and secrets.",
+    )(function)
+
+
+def _listen(_ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
+    if not value:
+        return
+    import logging  # noqa: PLC0415 - a tenth of a command's start, for who asks
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("skillrun: %(relativeCreated)d ms: %(message)s"))
+    logger = logging.getLogger("skillrun")
+    logger.handlers = [handler]
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+
+
 def _set_colour(ctx: click.Context, _option: click.Parameter, value: str | None) -> None:
     if value in {"always", "never"}:
         ctx.color = value == "always"

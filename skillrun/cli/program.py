@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "list": "Skills, scripts, what they ask for, what is wrong.",
     "show": "One skill: asked, limited, granted, enforced.",
     "run": "Run a script of a skill, confined.",
+    "batch": "Make many calls from a file, a few at once.",
     "explain": "Why a path or host is allowed or not.",
     "doctor": "What this machine can enforce, tried out.",
     "init": "Make a skill that works, or a ceiling file.",
@@ -73,6 +74,10 @@ def load(name: str) -> click.Command | None:
             from skillrun.cli.run import command as run_  # noqa: PLC0415 - see above
 
             found = run_
+        case "batch":
+            from skillrun.cli.batch import command as batch_  # noqa: PLC0415 - see above
+
+            found = batch_
         case "explain":
             from skillrun.cli.explain import command as explain_  # noqa: PLC0415 - see above
 

@@ -9,6 +9,7 @@ import click
 
 from skillrun.cli.command import HELP, Option, Verb, emit_bytes, say
 from skillrun.cli.interrupts import Stopped
+from skillrun.cli.logbook import log_option, records
 from skillrun.cli.outlet import Outlet
 from skillrun.cli.setting import (
     Setting,
@@ -21,6 +22,7 @@ from skillrun.cli.setting import (
 )
 from skillrun.cli.teller import Teller
 from skillrun.errors import SkillrunError, UsageError
+from skillrun.host import current_host
 from skillrun.launch.result import Result, Termination
 from skillrun.problem import error
 from skillrun.report import document
@@ -86,6 +88,7 @@ class Run(Verb):
 @click.option(
     "--stdin", cls=Option, section="Input", metavar="FILE|-", help="Its standard input.  [default: empty]"
 )
+@log_option
 @output_options
 @click.pass_context
 def command(
@@ -99,6 +102,7 @@ def command(
     stdin: str | None,
     strict: bool,
     no_argument_grants: bool,
+    log: str | None,
     as_json: bool,
 ) -> int:
     """Run a script of SKILL confined to what it asked for and you allow.
@@ -112,7 +116,8 @@ def command(
         if surplus:
             raise _surplus(surplus)
         data = _read_stdin(stdin)
-        with setting.runner(ctx.obj) as runner:
+        written = records(log, current_host(), current())
+        with setting.runner(ctx.obj, recorder=written) as runner:
             result = runner.run(
                 named_skill(skill, runner),
                 script,
@@ -126,6 +131,7 @@ def command(
             )
             code = exit_code(result)
             teller.after(result)
+            teller.warn(written.problems if written is not None else ())
             if as_json:
                 emit_bytes(document.write(receipt(result)))
             elif code and result.termination is not Termination.REFUSED:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from skillrun.cli.command import Option, colour_option
+from skillrun.cli.command import Option, colour_option, verbose_option
 from skillrun.cli.terminal import here
 from skillrun.errors import UsageError
 from skillrun.host import current_host
@@ -18,12 +18,14 @@ from skillrun.permissions.config import preset_names
 from skillrun.permissions.flags import Flags
 from skillrun.problem import error
 from skillrun.runner import Runner
+from skillrun.running.admission import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from skillrun.cli.interrupts import Interrupts
+    from skillrun.running.recorder import Recorder
     from skillrun.skills.model import Skill
 
 T = TypeVar("T")
@@ -43,7 +45,9 @@ class Setting:
     allow_unconfined: bool = False
 
     @contextlib.contextmanager
-    def runner(self, interrupts: Interrupts) -> Iterator[Runner]:
+    def runner(
+        self, interrupts: Interrupts, *, at_once: int = AT_ONCE, recorder: Recorder | None = None
+    ) -> Iterator[Runner]:
         """Give a Runner and close it. Signals wait while the launcher starts and while it buries its runs."""
         runner = Runner(
             workspace=self.folder(),
@@ -53,6 +57,8 @@ class Setting:
             backend=self.backend,
             allow_unconfined=self.allow_unconfined,
             host=current_host(),
+            at_once=at_once,
+            recorder=recorder,
         )
         try:
             with interrupts.held():
@@ -191,9 +197,9 @@ def values_of_network(words: Sequence[str]) -> list[str]:
 
 
 def output_options(function: Callable[..., T]) -> Callable[..., T]:
-    """Add `--json`, which the command gets as `as_json`, and `--color`."""
+    """Add `--json`, which the command gets as `as_json`, `--verbose` and `--color`."""
     as_json = click.option("--json", "as_json", cls=Option, is_flag=True, help="Write JSON for programs.")
-    return as_json(colour_option(function))
+    return as_json(verbose_option(colour_option(function)))
 
 
 def _flags(given: dict[str, Any]) -> Flags:

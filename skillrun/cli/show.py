@@ -8,8 +8,10 @@ import click
 
 from skillrun.cli.command import HELP, Option, Verb, emit, emit_bytes, say
 from skillrun.cli.inventory import first_script, row
+from skillrun.cli.logbook import log_option, place
 from skillrun.cli.setting import (
     Setting,
+    current,
     flag_options,
     named_skill,
     output_options,
@@ -18,9 +20,14 @@ from skillrun.cli.setting import (
 )
 from skillrun.cli.terminal import stdout_view
 from skillrun.errors import SkillError
+from skillrun.host import current_host
 from skillrun.permissions.voices import listen
+from skillrun.problem import error
 from skillrun.report import document, shapes
 from skillrun.report.listing import entry
+from skillrun.report.records import NAME
+from skillrun.report.records import last as latest
+from skillrun.report.remembering import remembered
 from skillrun.report.showing import Chain, lines
 from skillrun.skills.digest import digest
 
@@ -47,29 +54,42 @@ class Show(Verb):
     "  skillrun show --ceiling reader pdf-tools --json\n\n"
     "Exit codes: 0 shown, 1 the skill is invalid or can't be started here, 2 wrong usage or configuration.",
 )
-@click.argument("skill")
+@click.argument("skill", required=False)
 @click.argument("script", required=False)
 @setting_options(running=True)
 @click.option(
     "--strict", cls=Option, section="Sandbox", is_flag=True, help="Say whether `run --strict` would refuse."
 )
+@click.option(
+    "--last", cls=Option, is_flag=True, help="Show the latest run that --log has written down instead."
+)
+@log_option
 @flag_options
 @output_options
 @click.pass_context
 def command(
     ctx: click.Context,
     *,
-    skill: str,
+    skill: str | None,
     script: str | None,
     setting: Setting,
     flags: Flags,
     strict: bool,
+    last: bool,
+    log: str | None,
     as_json: bool,
 ) -> int:
     """Show what SKILL asks for, what limits it, what is granted, and what enforces it here.
 
-    SKILL is a key or a folder. SCRIPT may be left out when there is one.
+    SKILL is a key or a folder. SCRIPT may be left out when there is one. With --last, SKILL is the key of
+    a skill whose latest run is shown, and may be left out.
     """
+    if last:
+        return _show_last(ctx, skill, log or NAME, as_json=as_json)
+    if skill is None or log is not None:
+        raise click.UsageError(
+            "name a SKILL to show, or say --last" if skill is None else "--log goes with --last"
+        )
     with setting.runner(ctx.obj) as runner:
         found = runner.find(named_skill(skill, runner))
         line = row(found)
@@ -84,6 +104,30 @@ def command(
         if preview is not None and preview.refusal is not None:
             say(ctx, (preview.refusal,))
         return 0
+
+
+def _show_last(ctx: click.Context, skill: str | None, log: str, *, as_json: bool) -> int:
+    """Show the latest record, of one skill if its key is given."""
+    path = place(log, current_host(), current())
+    found = latest(path, skill=skill)
+    if found is None:
+        of = f" of `{skill}`" if skill is not None else ""
+        say(
+            ctx,
+            (
+                error(
+                    "no-record",
+                    f"there is no run{of} in `{path}`",
+                    help="`skillrun run --log` writes them down",
+                ),
+            ),
+        )
+        return 1
+    if as_json:
+        emit_bytes(document.write(found))
+    else:
+        emit(remembered(found))
+    return 0
 
 
 def _preview(runner: Runner, line: Row, script: str | None, flags: Flags, *, strict: bool) -> Preview | None:

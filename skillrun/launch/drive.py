@@ -7,6 +7,7 @@ import json
 import os
 import select
 import socket
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,7 @@ class Drive:
     scratch: Path | None = None  # the folder that the plan names; None when it names none
     _control: socket.socket | None = None
     _cancelled: bool = False
+    _closing: threading.Lock = field(default_factory=threading.Lock)
     _started: float = field(default_factory=time.monotonic)
 
     def run(self) -> Outcome:
@@ -89,9 +91,12 @@ class Drive:
                 self.cancel()
             ended = self._follow(pump, sent)
         finally:
-            self._control = None
+            with (
+                self._closing
+            ):  # a cancel that comes now must not be written to whatever gets the number next
+                self._control = None
+                sent.control.close()
             pump.close()
-            sent.control.close()
         duration = time.monotonic() - self._started
         return Outcome(ended, self.stdout.captured(), self.stderr.captured(), duration)
 
@@ -143,10 +148,9 @@ class Drive:
     def cancel(self) -> None:
         """Ask for the run to be ended; its tree gets the grace, then SIGKILL."""
         self._cancelled = True
-        control = self._control
-        if control is not None:
-            with contextlib.suppress(OSError):
-                control.send(b"cancel")
+        with self._closing, contextlib.suppress(OSError):
+            if self._control is not None:
+                self._control.send(b"cancel", socket.MSG_DONTWAIT)
 
     def _last_moment(self) -> float:
         """Return when a launcher that has not spoken is given up; it keeps the deadline itself."""

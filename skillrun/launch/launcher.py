@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillrun import resources
+from skillrun import log, resources
 from skillrun.confine.trees import remove_root
 from skillrun.launch.faults import LauncherError, explain
 from skillrun.launch.root import make_root, shared_root
@@ -201,6 +201,7 @@ class Launcher:
         hello = json.loads(words)
         if hello["version"] != VERSION:
             raise LauncherError(error("launcher-version", "the launcher is of another version of skillrun"))
+        log.debug("launcher started", pid=hello["pid"], scratch=self.scratch_root)
         self._process = os.pidfd_open(hello["pid"])
         self._hello = hello
 
@@ -270,6 +271,7 @@ class Launcher:
         has buried all that the launcher had started, and return True.
         """
         with self._lock:
+            log.debug("launcher lost", stuck=stuck)
             if self._socket is not by:
                 return True  # another thread was here before, and has waited
             if stuck:

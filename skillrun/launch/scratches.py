@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 from collections import deque
 from typing import TYPE_CHECKING
@@ -40,7 +39,7 @@ class Scratches:
         root = self._launcher.folder()
         try:
             if self._furnished != root:  # a new launcher has a new folder
-                furnish(root, self._python)
+                furnish(root, self._python())
                 self._furnished = root
             made = make_scratch(root / RUNS)
         except OSError as problem:
@@ -58,7 +57,6 @@ class Scratches:
             while self._unremoved:
                 remove_scratch(self._unremoved.popleft())
 
-    @functools.cached_property
     def _python(self) -> Path | None:
         """Return the Python that `bin/python` beside scratch leads to, where the system has no `python` itself."""
         folders = resources.table("linux/system")["path"]

@@ -37,6 +37,11 @@ def write(document: dict[str, Any]) -> bytes:
     return _UNUSUAL.sub(_escaped, "{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
+def line(document: dict[str, Any]) -> bytes:
+    """Return a document as one line of JSON Lines, cleaned and escaped as `write` does."""
+    return (_UNUSUAL.sub(_escaped, _text(clean(document, depth=4 * DEPTH))) + "\n").encode()
+
+
 def clean(value: Any, *, depth: int = DEPTH) -> Any:
     """Return a JSON value with lone surrogates replaced, and null for a number that JSON does not have.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,11 +23,21 @@ if TYPE_CHECKING:
 class Guards:
     """Names the guarded paths of one runner. What does not depend on a run is looked up once."""
 
-    def __init__(self, *, workspace: Path, host: Host, lookup: Lookup, ceiling_file: Path | None) -> None:
+    def __init__(
+        self,
+        *,
+        workspace: Path,
+        host: Host,
+        lookup: Lookup,
+        ceiling_file: Path | None,
+        records: Path | None = None,
+    ) -> None:
         self._workspace = workspace
         self._host = host
         self._lookup = lookup
         self._ceiling_file = ceiling_file
+        self._records = records
+        self._roots: tuple[Path, ...] | None = None
         self._usual: tuple[Path, Guarded] | None = None
 
     def around(self, skill: Skill, root: Path) -> Guarded:
@@ -41,9 +50,17 @@ class Guards:
         readable = (*usual[1].readable, (skill.root.resolve(), "skills and their scripts"))
         return replace(usual[1], readable=readable)
 
-    @functools.cached_property
+    @property
     def skill_roots(self) -> tuple[Path, ...]:
-        """Give the known roots of skills, the usual ones too where they are not there yet."""
+        """Give the known roots of skills, the usual ones too where they are not there yet; looked up once.
+
+        No `cached_property`: before Python 3.12 it has a lock, which a forked copy could find held.
+        """
+        if self._roots is None:
+            self._roots = self._all_roots()
+        return self._roots
+
+    def _all_roots(self) -> tuple[Path, ...]:
         roots = [root for root, _ in self._lookup.roots()] + [
             self._workspace / name for name in PROJECT_ROOTS
         ]
@@ -67,6 +84,8 @@ class Guards:
         ]
         if self._host.state is not None:
             hidden.append((self._host.state, "skillrun's own records"))
+        if self._records is not None:
+            hidden.append((self._records, "skillrun's own records"))
         return Guarded(
             programs=root / BIN,
             readable=(*readable, *own_code()),
