@@ -98,7 +98,7 @@ def arrange(policy: Policy, landscape: Landscape) -> Arranged:
     write = _kinds("folder", values.name("WRITE", write_tops))
     write += _kinds("file", values.name("WRITE_FILE", write_lone))
     linked = _kinds("file", values.name("LINK", links))
-    kept = _kept(landscape, tuple(write_tops + write_lone))
+    kept = _kept(landscape, tops + lone, write_tops + write_lone)
     guarded = values.name("GUARDED", kept.guarded, either_case=True)
     hidden = values.name("HIDDEN", kept.hidden, either_case=True)
     own_read = _kinds("folder", values.name("OWN", sorted(own)))
@@ -153,21 +153,18 @@ class _KeptPaths:
     hidden_places: list[str]
 
 
-def _kept(landscape: Landscape, writes: tuple[str, ...]) -> _KeptPaths:
+def _kept(landscape: Landscape, roots: Sequence[str], writes: Sequence[str]) -> _KeptPaths:
     """Sort what is kept. What may only not be changed counts where something may be."""
     below = tuple(f"{root.rstrip('/')}/" for root in writes)
     # A write root in, or itself, something kept: these and the folders above are few, so they are looked up by name.
-    at_or_above = {f"{root[:place]}" for root in below for place, letter in enumerate(root) if letter == "/"}
-    hidden: list[str] = []
-    guarded: list[str] = []
-    for kept in landscape.kept:
-        path = str(kept.path)
-        if not kept.readable:
-            hidden.append(path)
-        elif path.startswith(below) or path in at_or_above:
-            guarded.append(path)
-    guarded_places, guarded = _grouped(guarded, protected_names())
-    hidden_places, hidden = _grouped(hidden, secret_names())
+    at_or_above = {root[:place] for root in below for place, letter in enumerate(root) if letter == "/"}
+    texts = [(str(kept.path), kept.readable) for kept in landscape.kept]
+    hidden = {path for path, readable in texts if not readable}
+    guarded = {
+        path for path, readable in texts if readable and (path.startswith(below) or path in at_or_above)
+    }
+    guarded_places = _grouped(guarded, protected_names(), writes)
+    hidden_places = _grouped(hidden, secret_names(), roots)
     return _KeptPaths(
         _collapsed(map(_text, guarded)),
         _collapsed(map(_text, hidden)),
@@ -176,26 +173,31 @@ def _kept(landscape: Landscape, writes: tuple[str, ...]) -> _KeptPaths:
     )
 
 
-def _grouped(paths: Sequence[str], names: frozenset[str]) -> tuple[list[str], list[str]]:
-    """Find the places in which every one of a list of names is kept, and return them and the other paths."""
-    at: dict[str, set[str]] = {}
-    levels = range(_deepest(names))
-    for path in paths:
-        place = path
-        for _ in levels:
-            place = place.rpartition("/")[0]
-            name = path[len(place) + 1 :]
-            if name in names:
-                at.setdefault(place, set()).add(name)
-    whole = {place for place, found in at.items() if len(found) == len(names)}
-    covered = {f"{place}/{name}" for place in whole for name in names}
-    return sorted(place or "/" for place in whole), [path for path in paths if path not in covered]
+def _grouped(paths: set[str], names: frozenset[str], likely: Sequence[str]) -> list[str]:
+    """Take the places out of a set of paths in which every one of a list of names is kept, and return them."""
+    places = []
+    pending = list(likely)
+    while pending:
+        place = pending.pop()
+        there = _in_place(place, names)
+        if there <= paths:
+            places.append(place)
+            paths -= there
+        if not pending and len(paths) >= len(names):
+            # Places that nobody thought of, such as a repository deep in a workspace: found by any one name.
+            first = f"/{min(names)}"
+            pending = [
+                path.removesuffix(first) or "/"
+                for path in paths
+                if path.endswith(first) and _in_place(path.removesuffix(first), names) <= paths
+            ]
+    return sorted(places)
 
 
-@functools.cache
-def _deepest(names: frozenset[str]) -> int:
-    """Return how many components the longest of a list of names has."""
-    return max(name.count("/") for name in names) + 1
+@functools.lru_cache(maxsize=256)
+def _in_place(place: str, names: frozenset[str]) -> frozenset[str]:
+    """Return the paths of names in a place."""
+    return frozenset(f"{place.rstrip('/')}/{name}" for name in names)
 
 
 def _collapsed(paths: Iterable[str]) -> list[str]:
