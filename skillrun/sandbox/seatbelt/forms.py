@@ -110,6 +110,8 @@ class Builder:
             "import": Builtin("import", self._import),
             "trace": Builtin("trace", self._trace),
             "entitlement-value": Builtin("entitlement-value", lambda _, __: Text("")),
+            # What <sys/ioccom.h> calls commands of fsctl and ioctl; compared with nothing here.
+            **{name: Builtin(name, _command) for name in ("_IO", "_IOR", "_IOW", "_IOWR")},
             "path-ancestors": Builtin("path-ancestors", _ancestors),
             "require-all": Builtin("require-all", lambda v, s: _combined("require-all", v, s)),
             "require-any": Builtin("require-any", lambda v, s: _combined("require-any", v, s)),
@@ -259,6 +261,11 @@ def _as_filter(value: Any) -> Filter | None:
     if isinstance(value, Foreign):
         return Filter("unknown", value.span, (value.name,))
     return value if isinstance(value, Filter) else None
+
+
+def _command(values: list[Any], _: Span) -> Text:
+    """Name a command of fsctl or ioctl."""
+    return Text(" ".join(str(value) for value in values if isinstance(value, str | int)))
 
 
 def _texts(kind: FilterKind, values: list[Any], span: Span) -> Filter:
