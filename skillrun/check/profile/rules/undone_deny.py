@@ -23,27 +23,23 @@ def find(subject: Subject) -> Iterator[Finding]:
     for rule in subject.rules:
         if rule.allow or not rule.filters:
             continue
-        told = False
-        for target, operation in samples(subject, rule):
-            decision = subject.evaluator.decide(operation, target)
-            other = decision.rule
-            if (
-                decision.allowed
-                and other is not None
-                and decision.operation not in rule.operations
-                and not told
-            ):
-                told = True
-                line = subject.profile.source.line(other.span)
-                message = (
-                    f"`{target}` is denied here, and `{decision.operation}` on it is allowed by line {line}"
-                )
-                change = f"name `{decision.operation}` in this denial too"
-                yield subject.found(
-                    "undone-deny",
-                    Severity.ERROR,
-                    message,
-                    change=change,
-                    span=rule.span,
-                    confidence=Confidence.HIGH if decision.certain else Confidence.MEDIUM,
-                )
+        undone = [
+            (operation == "file-read-metadata", target, decision)
+            for target, operation in samples(subject, rule)
+            if (decision := subject.evaluator.decide(operation, target)).allowed
+            and decision.rule is not None
+            and decision.operation not in rule.operations
+        ]
+        if not undone:
+            continue
+        only_looked_at, target, decision = min(undone, key=lambda one: one[:2])
+        line = subject.profile.source.line(decision.rule.span) if decision.rule else 0
+        message = f"`{target}` is denied here, and `{decision.operation}` on it is allowed by line {line}"
+        yield subject.found(
+            "undone-deny",
+            Severity.WARNING if only_looked_at else Severity.ERROR,
+            message,
+            change=f"name `{decision.operation}` in this denial too",
+            span=rule.span,
+            confidence=Confidence.HIGH if decision.certain else Confidence.MEDIUM,
+        )
