@@ -63,7 +63,7 @@ def test_hostile_names_are_decided_right(name: str) -> None:
 def test_random_hostile_names() -> None:
     """The same for names of random characters, up to four thousand of them."""
     rng = random.Random(7)
-    for _ in range(60):
+    for _ in range(25):
         name = "n" + "".join(
             rng.choice("\"\\()'#;\n\t {}%$é=ab.[]^*|") for _ in range(rng.choice((2, 5, 30, 4000)))
         )
