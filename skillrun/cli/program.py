@@ -24,6 +24,9 @@ COMMANDS: Final = {
     "run": "Run a script of a skill, confined.",
     "batch": "Make many calls from a file, a few at once.",
     "explain": "Why a path or host is allowed or not.",
+    "profile": "What enforces a skill, as text.",
+    "audit": "What is wrong with a Seatbelt profile.",
+    "diff": "What two Seatbelt profiles decide differently.",
     "doctor": "What this machine can enforce, tried out.",
     "init": "Make a skill that works, or a ceiling file.",
 }
@@ -82,6 +85,18 @@ def load(name: str) -> click.Command | None:
             from skillrun.cli.explain import command as explain_  # noqa: PLC0415 - see above
 
             found = explain_
+        case "profile":
+            from skillrun.cli.profile import command as profile_  # noqa: PLC0415 - see above
+
+            found = profile_
+        case "audit":
+            from skillrun.cli.audit import command as audit_  # noqa: PLC0415 - see above
+
+            found = audit_
+        case "diff":
+            from skillrun.cli.diff import command as diff_  # noqa: PLC0415 - see above
+
+            found = diff_
         case "doctor":
             from skillrun.cli.doctor import command as doctor_  # noqa: PLC0415 - see above
 

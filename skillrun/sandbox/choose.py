@@ -10,13 +10,14 @@ from skillrun.permissions.grant import Requirement
 from skillrun.problem import Problem, error
 from skillrun.sandbox.linux.backend import Linux
 from skillrun.sandbox.passthrough import Passthrough
+from skillrun.sandbox.seatbelt.backend import Seatbelt
 
 if TYPE_CHECKING:
     from skillrun.permissions.layers import Layers
     from skillrun.sandbox.backend import Backend, Probe
     from skillrun.sandbox.policy import Policy
 
-BACKENDS: tuple[Backend, ...] = (Linux(), Linux(1), Linux(2), Passthrough())
+BACKENDS: tuple[Backend, ...] = (Linux(), Linux(1), Linux(2), Seatbelt(), Passthrough())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def choose(policy: Policy, layers: Layers, probe: Probe, choice: Choice) -> Chos
     if policy.unconfined is not None:
         return Chosen(passthrough, probe)
     requirement = required(policy, layers, choice)
-    wanted = choice.backend or "linux"
+    wanted = choice.backend or ("seatbelt" if probe.platform == "darwin" else "linux")
     candidates = [b for b in BACKENDS if b.name == wanted and b.name != passthrough.name]
     reasons: list[Problem] = []
     for backend in candidates:

@@ -1,0 +1,1 @@
+"""Rules about Seatbelt profiles, our own or anybody's."""

@@ -1,0 +1,101 @@
+"""Difference: what two profiles decide differently, found by asking both about everything that either names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from skillrun.sandbox.seatbelt.evaluate import Decision, Evaluator
+from skillrun.sandbox.seatbelt.tables import filter_kinds, operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillrun.sandbox.seatbelt.model import Filter, Profile
+
+_PATHS: Final = frozenset({"literal", "subpath", "prefix"})
+_ALWAYS: Final = (
+    "/",
+    "/Users/you/x",
+    "/private/tmp/x",
+    "/private/etc/hosts",
+    "/usr/bin/env",
+    "/Applications/x",
+)
+_ADDRESSES: Final = ("tcp://93.184.216.34:443", "tcp://127.0.0.1:8080", "udp://8.8.8.8:53")
+_RELATIONS: Final = ("self", "same-sandbox", "children", "others", "pgrp", "initproc")
+_FILES: Final = ("file", "process-exec", "fs-")
+
+
+@dataclass(frozen=True, slots=True)
+class Different:
+    """One question that two profiles answer differently."""
+
+    operation: str
+    target: str
+    before: Decision
+    after: Decision
+
+
+def differences(before: Profile, after: Profile) -> Iterator[Different]:
+    """Ask both profiles about every operation on every target that either has a filter for, and a few besides.
+
+    Patterns are asked about through the literal text in them, so a difference between two patterns only may
+    be missed; that is said where it is shown.
+    """
+    old, new = Evaluator(before), Evaluator(after)
+    texts = _targets(before) | _targets(after)
+    paths = sorted({*_ALWAYS, *(text for text in texts if text.startswith("/"))})
+    names = sorted({text for text in texts if not text.startswith("/")} | {"x"})
+    for operation in sorted(operations().parents):
+        if operation == "default" or (operation.endswith("*") and operation != "process-exec*"):
+            continue
+        for target in _asked(operation, paths, names):
+            one, other = old.decide(operation, target), new.decide(operation, target)
+            if one.allowed is not other.allowed:
+                yield Different(operation, target, one, other)
+
+
+def _asked(operation: str, paths: list[str], names: list[str]) -> list[str]:
+    if operation.startswith("network"):
+        return [*_ADDRESSES, *(f"unix:{path}" for path in paths)]
+    if operation.startswith(_FILES):
+        return paths
+    if operation == "signal" or operation.startswith("process-info"):
+        return list(_RELATIONS)
+    return names
+
+
+def _targets(profile: Profile) -> set[str]:
+    """Return what a profile's filters are about: for a path also something below and beside it."""
+    found: set[str] = set()
+    for rule in profile.rules:
+        pending: list[Filter] = list(rule.filters)
+        while pending:
+            one = pending.pop()
+            pending += one.children
+            kind = filter_kinds().get(one.name)
+            for text in map(str, one.arguments):
+                if one.name in _PATHS:
+                    found |= {text, f"{text.rstrip('/')}/x", f"{text}x"}
+                elif one.name == "regex":
+                    found.add(_literal(text))
+                elif kind is not None and kind.asks == "name" and kind.compare == "equal":
+                    found |= {text, f"{text}.x"}
+                elif kind is not None and kind.asks == "name" and kind.compare == "prefix":
+                    found.add(f"{text}x")
+    return found
+
+
+def _literal(pattern: str) -> str:
+    """Return a path that a pattern may be about: what of it is plain, up to the first thing that is not."""
+    plain = []
+    letters = iter(pattern.lstrip("^"))
+    for letter in letters:
+        if letter == "\\":
+            plain.append(next(letters, ""))
+        elif letter in ".[(*+?|$":
+            break
+        else:
+            plain.append(letter)
+    return "".join(plain) + "x"
