@@ -23,6 +23,10 @@ COMMANDS: Final = {
     "show": "One skill: asked, limited, granted, enforced.",
     "run": "Run a script of a skill, confined.",
     "explain": "Why a path or host is allowed or not.",
+    "check": "Findings on skills, for CI.",
+    "lock": "Pin what was approved: permissions and files.",
+    "diff": "What a change does to permissions.",
+    "rule": "What a rule of `check` is about.",
     "doctor": "What this machine can enforce, tried out.",
     "init": "Make a skill that works, or a ceiling file.",
 }
@@ -85,6 +89,31 @@ def load(name: str) -> click.Command | None:
             from skillrun.cli.init import command as init_  # noqa: PLC0415 - see above
 
             found = init_
+        case _:
+            found = _load_check(name)
+    return found
+
+
+def _load_check(name: str) -> click.Command | None:
+    """Import one of the commands about whole collections."""
+    found: click.Command | None = None
+    match name:
+        case "check":
+            from skillrun.cli.check import command as check_  # noqa: PLC0415 - see above
+
+            found = check_
+        case "lock":
+            from skillrun.cli.lock import command as lock_  # noqa: PLC0415 - see above
+
+            found = lock_
+        case "diff":
+            from skillrun.cli.diff import command as diff_  # noqa: PLC0415 - see above
+
+            found = diff_
+        case "rule":
+            from skillrun.cli.rule import command as rule_  # noqa: PLC0415 - see above
+
+            found = rule_
     return found
 
 

@@ -48,7 +48,7 @@ class Setting:
         runner = Runner(
             workspace=self.folder(),
             skills=tuple(current() / root for root in self.skills),
-            ceiling=self._ceiling(),
+            ceiling=self.ceiling_or_preset(),
             require=self.require,
             backend=self.backend,
             allow_unconfined=self.allow_unconfined,
@@ -66,7 +66,7 @@ class Setting:
         """Return the workspace: the one that was named, else the caller's current folder."""
         return current() / self.workspace if self.workspace is not None else current()
 
-    def _ceiling(self) -> Path | str | None:
+    def ceiling_or_preset(self) -> Path | str | None:
         """Tell a file from a preset: a preset's name is one, whatever file lies here."""
         named = self.ceiling
         if named is None or named in preset_names():

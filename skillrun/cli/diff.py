@@ -1,0 +1,116 @@
+"""`skillrun diff`: what a change does to the permissions of skills."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import click
+
+from skillrun.check.base import is_folder, open_base
+from skillrun.check.difference import difference
+from skillrun.check.engine import subjects_of
+from skillrun.check.session import Session
+from skillrun.cli.command import HELP, Option, Verb, colour_option, emit, emit_bytes, say
+from skillrun.cli.listed import uncollected
+from skillrun.cli.setting import Setting, current, setting_options
+from skillrun.cli.terminal import stdout_view
+from skillrun.host import current_host
+from skillrun.problem import error
+from skillrun.report import differing, document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillrun.check.difference import SkillChange
+    from skillrun.check.subject import Subject
+
+NOTHING = 3
+
+
+@click.command(
+    "diff",
+    cls=Verb,
+    context_settings=HELP,
+    epilog="\b\nExamples:\n  skillrun diff origin/main\n  skillrun diff v1.0 v1.1 --format markdown\n  skillrun diff ./old ./new\n\n"
+    "Exit codes: 0 no skill can do or asks for more, 1 some skill does, 2 wrong usage, 3 no skill was found.",
+)
+@click.argument("base")
+@click.argument("head", required=False)
+@setting_options(running=False)
+@click.option(
+    "--ceiling",
+    cls=Option,
+    section="Input",
+    metavar="FILE|PRESET",
+    help="The most a skill may have; a file of the project is taken from each version.  [default: `default`]",
+)
+@click.option(
+    "--format",
+    "form",
+    cls=Option,
+    type=click.Choice(["plain", "markdown", "json"]),
+    default="plain",
+    show_default=True,
+    help="How it is written.",
+)
+@click.option("--json", "form", cls=Option, flag_value="json", help="The same as `--format json`.")
+@colour_option
+@click.pass_context
+def command(ctx: click.Context, *, base: str, head: str | None, setting: Setting, form: str) -> int:
+    """Show what skills gained, lost and widened between BASE and HEAD.
+
+    Each is a git revision, or a folder written with a slash (`./old`). Without HEAD: the project as it lies here.
+    """  # fmt: skip
+    session = Session(
+        folder=setting.folder().resolve(),
+        roots=tuple(current() / root for root in setting.skills),
+        ceiling=setting.ceiling_or_preset(),
+        host=current_host(),
+    )
+    with uncollected(), contextlib.ExitStack() as stack:
+        before = _version(base, session, stack)
+        after = _version(head, session, stack) if head is not None else _here(session)
+        changes = difference(before, after)
+        _write(ctx, changes, form)
+    if not before and not after:
+        say(
+            ctx,
+            (
+                error(
+                    "skills-none",
+                    "neither version has a skill, so nothing was compared",
+                    help="name the roots with `--skills`",
+                ),
+            ),
+        )
+        return NOTHING
+    return 1 if any(change.more for change in changes) else 0
+
+
+def _here(session: Session) -> tuple[Subject, ...]:
+    """Give the skills of the project as it lies here."""
+    return subjects_of(session.catalog(), session.project())
+
+
+def _version(name: str, session: Session, stack: contextlib.ExitStack) -> tuple[Subject, ...]:
+    """Give the skills of a revision or a folder, under the ceiling of that version. It lies on disk until the stack ends."""
+    folder = (current() / name).resolve() if is_folder(name) else session.folder
+    there = stack.enter_context(open_base(name, session.folder, current(), session.host))
+    roots = session.base_roots(there)
+    if is_folder(name) and not roots:
+        roots = (folder,)  # a folder of skills was named, and not a project that has one
+    return subjects_of(session.catalog(roots), session.base_project(there))
+
+
+def _write(ctx: click.Context, changes: Sequence[SkillChange], form: str) -> None:
+    if form == "json":
+        emit_bytes(document.write(differing.shape(changes)))
+    elif form == "markdown":
+        emit(differing.markdown(changes))
+        return
+    else:
+        found = list(differing.lines(changes, stdout_view(ctx)))
+        if found:
+            emit(found)
+    click.echo(differing.total(changes), err=True)
