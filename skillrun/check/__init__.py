@@ -1,1 +1,1 @@
-"""Check: what is wrong with skills and with profiles, one rule a file."""
+"""Checking skills and profiles: rules, one a file; what is accepted (lock, baseline, ignores); what a change changes."""

@@ -1,61 +1,130 @@
-"""`skillrun diff`: what two Seatbelt profiles decide differently."""
+"""`skillrun diff`: what a change does to the permissions of skills; of two profiles, see `diff_profiles`."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import click
 
-from skillrun.cli.command import HELP, Verb, emit, emit_bytes, say
-from skillrun.cli.reading import define, defined, profile_text
-from skillrun.cli.setting import output_options
+from skillrun.check.base import is_folder, open_base
+from skillrun.check.difference import difference
+from skillrun.check.engine import subjects_of
+from skillrun.check.session import Session
+from skillrun.cli.command import HELP, Option, Verb, colour_option, emit, emit_bytes, say
+from skillrun.cli.diff_profiles import SUFFIX, diff_profiles
+from skillrun.cli.listed import uncollected
+from skillrun.cli.reading import define
+from skillrun.cli.setting import Setting, current, setting_options
 from skillrun.cli.terminal import stdout_view
-from skillrun.report import document
-from skillrun.report.comparing import lines, shape
-from skillrun.sandbox.seatbelt.difference import differences
-from skillrun.sandbox.seatbelt.parse import parse
+from skillrun.host import current_host
+from skillrun.problem import error
+from skillrun.report import differing, document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from skillrun.sandbox.seatbelt.model import Profile
+    from skillrun.check.difference import SkillChange
+    from skillrun.check.subject import Subject
 
-DIFFERENT = 1
+NOTHING = 3
 
 
 @click.command(
     "diff",
     cls=Verb,
     context_settings=HELP,
-    epilog="\b\nExamples:\n  skillrun diff old.sb new.sb\n  skillrun diff -D HOME=/Users/ann old.sb new.sb --json\n\n"
-    "Exit codes: 0 no difference found, 1 differences, 2 wrong usage.",
+    epilog="\b\nExamples:\n  skillrun diff origin/main\n  skillrun diff v1.0 v1.1 --format markdown\n  skillrun diff ./old ./new\n  skillrun diff -D HOME=/Users/ann old.sb new.sb\n\n"
+    "Exit codes: 0 no skill can do or asks for more, 1 some skill does, 2 wrong usage, 3 no skill was found.",
 )
-@click.argument("base", metavar="A.sb")
-@click.argument("head", metavar="B.sb")
+@click.argument("base")
+@click.argument("head", required=False)
+@setting_options(running=False)
+@click.option(
+    "--ceiling",
+    cls=Option,
+    section="Input",
+    metavar="FILE|PRESET",
+    help="The most a skill may have; a file of the project is taken from each version.  [default: `default`]",
+)
 @define
-@output_options
+@click.option(
+    "--format",
+    "form",
+    cls=Option,
+    type=click.Choice(["plain", "markdown", "json"]),
+    default="plain",
+    show_default=True,
+    help="How it is written.",
+)
+@click.option("--json", "form", cls=Option, flag_value="json", help="The same as `--format json`.")
+@colour_option
 @click.pass_context
-def command(ctx: click.Context, *, base: str, head: str, definitions: tuple[str, ...], as_json: bool) -> int:
-    """Ask both profiles about everything that either names, and show what they answer differently."""
-    return diff_profiles(ctx, base, head, definitions, as_json=as_json)
-
-
-def diff_profiles(
-    ctx: click.Context, base: str, head: str, definitions: Sequence[str], *, as_json: bool
+def command(
+    ctx: click.Context,
+    *,
+    base: str,
+    head: str | None,
+    setting: Setting,
+    definitions: tuple[str, ...],
+    form: str,
 ) -> int:
-    """Compare two profiles and return the exit code."""
-    values = defined(definitions)
-    before, after = (_parsed(ctx, name, values) for name in (base, head))
-    found = tuple(differences(before, after))
-    if as_json:
-        emit_bytes(document.write(shape(found, before, after)))
+    """Show what skills gained, lost and widened between BASE and HEAD.
+
+    Each is a git revision, or a folder written with a slash (`./old`). Without HEAD: the project as it lies here.
+    Two Seatbelt profiles (`old.sb new.sb`) are asked about everything that either names instead.
+    """  # fmt: skip
+    if head is not None and base.endswith(SUFFIX) and head.endswith(SUFFIX):
+        return diff_profiles(ctx, base, head, definitions, form=form)
+    session = Session(
+        folder=setting.folder().resolve(),
+        roots=tuple(current() / root for root in setting.skills),
+        ceiling=setting.named_ceiling(),
+        host=current_host(),
+    )
+    with uncollected(), contextlib.ExitStack() as stack:
+        before = _version(base, session, stack)
+        after = _version(head, session, stack) if head is not None else _here(session)
+        changes = difference(before, after)
+        _write(ctx, changes, form)
+    if not before and not after:
+        say(
+            ctx,
+            (
+                error(
+                    "skills-none",
+                    "neither version has a skill, so nothing was compared",
+                    help="name the roots with `--skills`",
+                ),
+            ),
+        )
+        return NOTHING
+    return 1 if any(change.more for change in changes) else 0
+
+
+def _here(session: Session) -> tuple[Subject, ...]:
+    """Give the skills of the project as it lies here."""
+    return subjects_of(session.catalog(), session.project())
+
+
+def _version(name: str, session: Session, stack: contextlib.ExitStack) -> tuple[Subject, ...]:
+    """Give the skills of a revision or a folder, under the ceiling of that version. It lies on disk until the stack ends."""
+    folder = (current() / name).resolve() if is_folder(name) else session.folder
+    there = stack.enter_context(open_base(name, session.folder, current(), session.host))
+    roots = session.base_roots(there)
+    if is_folder(name) and not roots:
+        roots = (folder,)  # a folder of skills was named, and not a project that has one
+    return subjects_of(session.catalog(roots), session.base_project(there))
+
+
+def _write(ctx: click.Context, changes: Sequence[SkillChange], form: str) -> None:
+    if form == "json":
+        emit_bytes(document.write(differing.shape(changes)))
+    elif form == "markdown":
+        emit(differing.markdown(changes))
+        return
     else:
-        emit(lines(found, before, after, stdout_view(ctx)))
-    return DIFFERENT if found else 0
-
-
-def _parsed(ctx: click.Context, name: str, values: Mapping[str, str]) -> Profile:
-    path, text = profile_text(name)
-    profile = parse(text, values, path=path)
-    say(ctx, profile.faults)
-    return profile
+        found = list(differing.lines(changes, stdout_view(ctx)))
+        if found:
+            emit(found)
+    click.echo(differing.total(changes), err=True)

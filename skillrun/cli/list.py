@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 from typing import TYPE_CHECKING
 
 import click
 
 from skillrun.cli.command import HELP, Verb, emit, emit_bytes, say
 from skillrun.cli.inventory import listing
+from skillrun.cli.listed import uncollected
 from skillrun.cli.setting import Setting, current, output_options, setting_options
 from skillrun.cli.terminal import stdout_view
 from skillrun.host import current_host
@@ -21,7 +20,6 @@ from skillrun.roots import look_through, skill_roots
 from skillrun.skills.discover import RootStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from skillrun.problem import Problem
@@ -43,7 +41,7 @@ def command(ctx: click.Context, roots: tuple[str, ...], setting: Setting, *, as_
     """List skills and their scripts, what each asks for, and everything that is wrong with them."""
     named = tuple(current() / root for root in (*setting.skills, *roots))
     host = current_host()
-    with _uncollected():
+    with uncollected():
         found = listing(look_through(skill_roots(setting.folder(), host, named), host))
         problems = list(found.all_problems)
         if not found.rows:
@@ -55,18 +53,6 @@ def command(ctx: click.Context, roots: tuple[str, ...], setting: Setting, *, as_
             emit(lines(found, base=view.base, columns=view.columns, style=view.style))
     _report(ctx, problems)
     return _exit_code(found, named)
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Put the garbage collector off: thousands of skills are no garbage, and looking through them takes a third longer."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _report(ctx: click.Context, problems: list[Problem]) -> None:

@@ -57,9 +57,8 @@ class _Scene:
     warnings: tuple[Problem, ...]
 
     @classmethod
-    def set(cls, voice: Voice, layers: Layers, place: Place) -> _Scene:
+    def set(cls, voice: Voice, layers: Layers, place: Place, resolver: Resolver) -> _Scene:
         """Resolve every layer that holds for a skill."""
-        resolver = Resolver()
         ceilings = (
             layers.base,
             *layers.projects,
@@ -106,16 +105,18 @@ def decide(
     flags: Flags = _NO_FLAGS,
     arguments: Sequence[str] = (),
     voice: Voice | None = None,
+    resolver: Resolver | None = None,
 ) -> Grant:
     """Return what one run of a skill may touch, with every cut explained.
 
     `digest` is the skill's, as `sha256:…`. `arguments` are what a person typed: those that name an
     existing path inside the read roots are granted for reading. `voice` is `listen` for the same skill, digest and
-    layers, from a caller who decides often. SkillError when the skill or its request
+    layers, from a caller who decides often; `resolver` a picture of the disk that several decisions share.
+    SkillError when the skill or its request
     has an error: nothing is granted then and nothing runs. ConfigError when a layer cannot be placed.
     """
     voice = voice or listen(skill, layers, digest)
-    scene = _Scene.set(voice, layers, place)
+    scene = _Scene.set(voice, layers, place, resolver or Resolver())
     cut, wanted = _cut(voice, scene, flags.asked())
     _typed(cut, arguments, scene)
     ground = Ground(_touched(cut, scene.resolver), _limits(scene), _named(voice, scene, layers))

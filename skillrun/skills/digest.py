@@ -13,6 +13,7 @@ from skillrun.problem import At, error
 from skillrun.skills.disk import open_regular
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 _FORMAT: Final = b"skillrun digest 1\n"
@@ -34,6 +35,16 @@ class FileIdentity:
     sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One entry of a digest: relative path, kind and exec bit as single bytes, content as `digest` says."""
+
+    path: bytes
+    kind: bytes
+    executable: bytes
+    content: bytes
+
+
 def digest(skill_folder: Path) -> str:
     """Return `sha256:<hex>` over everything in a skill's folder that its author made.
 
@@ -43,17 +54,26 @@ def digest(skill_folder: Path) -> str:
     count through what is in them. `.git`, `__pycache__` and `node_modules/.cache` are left out.
     Raises SkillError `digest-unreadable` or `digest-too-large`: what can't be read is never left out.
     """
+    return digest_of(parts(skill_folder))
+
+
+def parts(skill_folder: Path) -> tuple[Part, ...]:
+    """Return what a skill's digest is made of, sorted by path. Raises SkillError as `digest` does."""
     top = os.fsencode(skill_folder)
-    total = hashlib.sha256(_FORMAT)
     try:
-        for relative in sorted(_entries(top)):
-            kind, executable, content = _content(top + b"/" + relative)
-            total.update(kind + executable + len(relative).to_bytes(8, "big") + relative)
-            total.update(len(content).to_bytes(8, "big") + content)
+        return tuple(Part(relative, *_content(top + b"/" + relative)) for relative in sorted(_entries(top)))
     except OSError as wrong:
         where = os.fsdecode(wrong.filename) if wrong.filename else str(skill_folder)
         message = f"the skill's digest can't be made: `{where}` can't be read ({wrong.strerror})"
         raise SkillError(error("digest-unreadable", message, at=At(skill_folder))) from None
+
+
+def digest_of(found: Iterable[Part]) -> str:
+    """Return the digest that some parts make, `sha256:<hex>`."""
+    total = hashlib.sha256(_FORMAT)
+    for part in found:
+        total.update(part.kind + part.executable + len(part.path).to_bytes(8, "big") + part.path)
+        total.update(len(part.content).to_bytes(8, "big") + part.content)
     return f"sha256:{total.hexdigest()}"
 
 

@@ -31,7 +31,25 @@ metadata:
 """
 
 
-@pytest.mark.parametrize("command", ["", "list", "show", "run", "batch", "explain", "doctor", "init"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "list",
+        "show",
+        "run",
+        "batch",
+        "explain",
+        "profile",
+        "audit",
+        "check",
+        "lock",
+        "diff",
+        "rule",
+        "doctor",
+        "init",
+    ],
+)
 def test_help(desk: Desk, snapshot: Snapshot, command: str) -> None:
     """The help of each command: sections, defaults, examples, exit codes."""
     words = [command, "--help"] if command else ["--help"]
