@@ -1,0 +1,1 @@
+"""Tools: scripts and functions that a model can call."""
