@@ -41,9 +41,9 @@ from skillrun.problem import Problem, error
 from skillrun.roots import PROJECT_ROOTS, linked_skills, look_through, skill_roots
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import Guarded, Subject, complete, first_parts
-from skillrun.sandbox.environment import BIN
+from skillrun.sandbox.environment import BIN, OUTPUT
 from skillrun.sandbox.installation import own_code, search_folders
-from skillrun.sandbox.landscape import survey
+from skillrun.sandbox.landscape import hold, survey
 from skillrun.sandbox.search import search
 from skillrun.skills.digest import digest, identity
 from skillrun.skills.interpreter import family_of, find_interpreter
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from skillrun.launch.capture import Sink
+    from skillrun.permissions.access import NamedPath
     from skillrun.sandbox.backend import LaunchPlan
     from skillrun.skills.catalog import Catalog
     from skillrun.skills.model import Interpreter, Skill
@@ -130,6 +131,9 @@ class Runner:
         flags: Flags | None = None,
         typed: bool = False,
         sinks: tuple[Sink, Sink] | None = None,
+        named: Sequence[NamedPath] = (),
+        events: Sink | None = None,
+        collect: Callable[[Path], None] | None = None,
         on_plan: Callable[[Ready, LaunchPlan], None] | None = None,
     ) -> Result:
         """Run a script and return what happened; never raises for what the script does.
@@ -137,12 +141,18 @@ class Runner:
         `timeout` in seconds can only shorten. `strict` makes every cut of the request a refusal. `typed`
         says that a person typed the arguments, so that existing paths among them are granted for reading
         within the ceiling. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
-        is told what is about to start.
+        is told what is about to start. `named` are files that declared arguments of a tool name. `events`
+        takes what the script writes to its descriptor 3. `collect` is given the folder that the script was
+        told to put files into, once everything of the run is dead and before it is removed.
 
         Raises SkillError, UsageError and ConfigError when there is nothing that could be run.
         """
         with self._scratch() as scratch:
-            ready = self._prepare(skill, script, arguments, scratch=scratch, flags=flags, typed=typed)
+            ready = self._prepare(
+                skill, script, arguments, scratch=scratch, flags=flags, typed=typed, named=named
+            )
+            if events is not None:
+                ready = replace(ready, policy=ready.policy.with_events())
             if timeout is not None:
                 ready = replace(ready, policy=ready.policy.shortened(max(0.0, timeout)))
             refusal = self._refusal(ready, strict=strict)
@@ -155,12 +165,15 @@ class Runner:
                         ready, Verdict(Termination.REFUSED, error=chosen.refusal), layers=self.layers
                     )
                 landscape = survey(ready.policy, split=chosen.backend.splits(chosen.probe))
+                hold(ready.grant.pins, landscape)
                 plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
                 if on_plan is not None:
                     on_plan(ready, plan)
                 keep = int(ready.policy.limits.output)
                 out, err = sinks or (Keep(keep), Keep(keep))
-                outcome = Drive(self.launcher, plan, stdin, out, err, scratch=scratch).run()
+                outcome = Drive(self.launcher, plan, stdin, out, err, scratch=scratch, events=events).run()
+                if collect is not None:
+                    collect(scratch / OUTPUT)
                 left = violations(
                     ready.policy,
                     landscape,
@@ -198,6 +211,7 @@ class Runner:
         scratch: Path,
         flags: Flags | None,
         typed: bool,
+        named: Sequence[NamedPath] = (),
     ) -> Ready:
         """Go from a name to a policy: discover, request, resolve, intersect, complete."""
         found = self.find(skill)
@@ -212,6 +226,7 @@ class Runner:
             digest=version,
             flags=flags or Flags(),
             arguments=typed_arguments,
+            named=named,
             voice=self._voice(found, version),
         )
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
