@@ -12,15 +12,23 @@ if TYPE_CHECKING:
     from skillrun.permissions.grant import Grant, Requirement
     from skillrun.problem import At, Problem, Severity
     from skillrun.runner import Runner
+    from skillrun.tools.box import Toolbox
+    from skillrun.tools.outcome import Attachment, Outcome, ToolCall, ToolError
+    from skillrun.tools.selection import INHERIT, NONE
+    from skillrun.tools.tool import Tool, tool
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "INHERIT",
+    "NONE",
     "At",
+    "Attachment",
     "ConfigError",
     "Flags",
     "Grant",
     "Host",
+    "Outcome",
     "Problem",
     "Requirement",
     "Result",
@@ -29,9 +37,14 @@ __all__ = [
     "SkillError",
     "SkillrunError",
     "Termination",
+    "Tool",
+    "ToolCall",
+    "ToolError",
+    "Toolbox",
     "UsageError",
     "__version__",
     "current_host",
+    "tool",
 ]
 
 
@@ -43,8 +56,10 @@ def __getattr__(name: str) -> Any:
     from skillrun import errors, host, problem, runner
     from skillrun.launch import result
     from skillrun.permissions import flags, grant
+    from skillrun.tools import box, outcome, selection
+    from skillrun.tools import tool as tools
 
-    homes = (errors, host, problem, runner, result, flags, grant)
+    homes = (errors, host, problem, runner, result, flags, grant, box, outcome, selection, tools)
     globals().update(
         {public: getattr(home, public) for home in homes for public in __all__ if hasattr(home, public)}
     )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillrun.permissions.bounds import Root
+    from skillrun.permissions.grant import Grant
 
 _LONGEST: Final = 4096  # PATH_MAX on Linux
 _FOLDER: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
@@ -49,6 +50,7 @@ class Pin:
 class Opened:
     """A named file that may be granted. `pin` is None for one that is to be made; `root` is the line that allows it."""
 
+    named: NamedPath
     path: Path
     root: Root
     at: At
@@ -70,8 +72,16 @@ def open_named(named: NamedPath, roots: Sequence[Root], cwd: Path) -> Opened:
     found = _look(path, root.path, named)
     at = At(flag=f"argument {named.parameter}")
     if found is None:
-        return Opened(path, root, at, None)
-    return Opened(path, root, at, Pin(path, found.st_dev, found.st_ino))
+        return Opened(named, path, root, at, None)
+    return Opened(named, path, root, at, Pin(path, found.st_dev, found.st_ino))
+
+
+def check_kept(opened: Sequence[Opened], grant: Grant) -> None:
+    """Raise UsageError for a named file that a deny line or a shipped secret name keeps from every script."""
+    for one in opened:
+        allowed = grant.allows_write(one.path) if one.named.write else grant.allows_read(one.path)
+        if not allowed:
+            raise _fault(one.named, "is kept from every script")
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun.errors import SkillError, UsageError
-from skillrun.permissions.access import open_named
+from skillrun.permissions.access import check_kept, open_named
 from skillrun.permissions.arguments import argument_paths
 from skillrun.permissions.bounds import Bounds, Root, place_ceiling, together
 from skillrun.permissions.capabilities import inside
@@ -30,7 +30,7 @@ from skillrun.problem import At, Problem, error
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillrun.permissions.access import NamedPath, Pin
+    from skillrun.permissions.access import NamedPath, Opened
     from skillrun.permissions.capabilities import Capabilities
     from skillrun.permissions.grant import Denied
     from skillrun.permissions.layers import Layers
@@ -122,7 +122,7 @@ def decide(
     scene = _Scene.set(voice, layers, place)
     cut, wanted = _cut(voice, scene, flags.asked())
     _typed(cut, arguments, scene)
-    pins = _declared(cut, named, scene)
+    opened = _declared(cut, named, scene)
     ground = Ground(_touched(cut, scene.resolver), _limits(scene), _named(voice, scene, layers))
     deny = tuple(
         spelled for bounds in scene.layers if bounds.ceiling.deny for spelled in bounds.ceiling.deny.value
@@ -138,7 +138,7 @@ def decide(
     require = Requirement.NONE
     for bounds in scene.layers:
         require = stronger(require, bounds.ceiling.require.value) if bounds.ceiling.require else require
-    return Grant(
+    grant = Grant(
         capabilities=capabilities,
         granted=(*cut.granted, *verdict.granted),
         narrowed=tuple(cut.narrowed),
@@ -151,8 +151,10 @@ def decide(
         approval=voice.request.approval,
         warnings=(*voice.warnings, *scene.warnings, *verdict.warnings),
         links=_links(cut, wanted),
-        pins=pins,
+        pins=tuple(one.pin for one in opened if one.pin is not None),
     )
+    check_kept(opened, grant)
+    return grant
 
 
 def _cut(voice: Voice, scene: _Scene, spoken: tuple[Asked, ...]) -> tuple[Cut, tuple[Wanted, ...]]:
@@ -191,12 +193,12 @@ def _typed(cut: Cut, arguments: Sequence[str], scene: _Scene) -> None:
             cut.granted.append(Item(Capability.FS_READ, str(path), ARGUMENT, asked=text, limit_at=root.at))
 
 
-def _declared(cut: Cut, named: Sequence[NamedPath], scene: _Scene) -> tuple[Pin, ...]:
+def _declared(cut: Cut, named: Sequence[NamedPath], scene: _Scene) -> tuple[Opened, ...]:
     """Grant the files that a call names, each beneath a root of the ceiling, whatever else was asked for."""
     if not named:
         return ()
     read, write = together(scene.layers, top=_NO_LIMIT)
-    pins: list[Pin] = []
+    found: list[Opened] = []
     for one in named:
         opened = open_named(one, write if one.write else read, scene.cwd)
         if one.write:
@@ -207,9 +209,8 @@ def _declared(cut: Cut, named: Sequence[NamedPath], scene: _Scene) -> tuple[Pin,
         cut.granted.append(
             Item(capability, str(opened.path), opened.at, asked=one.text, limit_at=opened.root.at)
         )
-        if opened.pin is not None:
-            pins.append(opened.pin)
-    return tuple(pins)
+        found.append(opened)
+    return tuple(found)
 
 
 def _touched(cut: Cut, resolver: Resolver) -> tuple[tuple[Path, bool], ...]:
