@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -40,9 +39,8 @@ class ProcessPool:
             self._executor = ProcessPoolExecutor(
                 self._workers, mp_context=multiprocessing.get_context("spawn")
             )
-        kind = type(tool)
         try:
-            return self._executor.submit(_work, kind.__module__, kind.__qualname__, call, arguments).result()
+            return self._executor.submit(_work, type(tool), call, arguments).result()
         except BrokenProcessPool:
             self._executor = None
             raise ToolError("the process it ran in died", retryable=True) from None
@@ -55,16 +53,12 @@ class ProcessPool:
 
 
 def _movable(tool: Tool) -> bool:
-    """Whether a tool is marked and its class can be found by name in another process."""
+    """Whether a tool is marked, and its class can be found by name and made of nothing in another process."""
     kind = type(tool)
-    return tool.process_safe and "<" not in kind.__qualname__ and kind.__module__ != "__main__"
+    named = "<" not in kind.__qualname__ and kind.__module__ != "__main__"
+    return tool.process_safe and named and kind.__init__ is Tool.__init__
 
 
-def _work(module: str, qualname: str, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
-    found: Any = importlib.import_module(module)
-    for part in qualname.split("."):
-        found = getattr(found, part)
-    made = found()
-    if not isinstance(made, Tool):
-        raise TypeError(f"{qualname} is no tool")
-    return made.run(call, arguments)
+def _work(kind: type[Tool], call: ToolCall, arguments: dict[str, Any]) -> Outcome:
+    """Make the tool anew, in the other process, which has imported its class by name."""
+    return kind().run(call, arguments)

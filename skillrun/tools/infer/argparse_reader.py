@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,6 @@ from skillrun.tools.infer.values import UNKNOWN, Attribute, Symbol
 from skillrun.tools.interface import Grammar, Interface
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterator
 
     from skillrun.tools.interface import Parameter
@@ -164,7 +164,7 @@ class ArgparseReader(Follower):
 def read_argparse(tree: ast.Module, source: str) -> tuple[Interface, ...]:
     """Return the interface of a script, or one for each of its sub-commands; none when it makes no parser."""
     reader = ArgparseReader(source)
-    names: dict[str, Any] = {"__name__": "__main__"}
+    names: dict[str, Any] = {"__name__": "__main__", "__doc__": ast.get_docstring(tree)}
     reader.body(tree.body, names)
     if not any(parser.parsed for parser in reader.parsers):
         # Nothing at the left margin leads to the parser: follow each function as if somebody called it.

@@ -171,6 +171,19 @@ class Values:
                 return UNKNOWN
         return UNKNOWN
 
+    def comparison(self, node: ast.Compare, names: Names) -> Any:
+        """Return whether two plain values are equal, or one is in the other."""
+        left, right = self.value(node.left, names), self.value(node.comparators[0], names)
+        plain = (str, int, float, bool, type(None))
+        if len(node.ops) > 1 or not isinstance(left, plain):
+            return UNKNOWN
+        match node.ops[0]:
+            case ast.Eq() | ast.NotEq() if isinstance(right, plain):
+                return (left == right) is isinstance(node.ops[0], ast.Eq)
+            case ast.In() | ast.NotIn() if isinstance(right, list | dict) and UNKNOWN not in right:
+                return (left in right) is isinstance(node.ops[0], ast.In)
+        return UNKNOWN
+
     def choice(self, node: ast.IfExp, names: Names) -> Any:
         """Return the branch that is sure to be taken."""
         test = self.value(node.test, names)
@@ -301,6 +314,6 @@ _READERS: Final[dict[type | None, Callable[[Values, Any, Names], Any]]] = {
     ast.GeneratorExp: lambda self, node, names: self.comprehension(node, names),
     ast.NamedExpr: lambda self, node, names: self.value(node.value, names),
     ast.Await: lambda self, node, names: self.value(node.value, names),
-    ast.BoolOp: lambda self, node, names: [self.value(part, names) for part in node.values][-1] and UNKNOWN,
+    ast.Compare: lambda self, node, names: self.comparison(node, names),
 }  # fmt: skip
 """What reads which kind of expression. Lambdas, so that a subclass's own `call` and `attribute` are used."""
