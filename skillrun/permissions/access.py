@@ -107,8 +107,10 @@ def _plain(named: NamedPath, cwd: Path) -> Path:
     text = named.text
     if not text or "\0" in text or len(text) > _LONGEST:
         raise _fault(named, "is no path")
-    # Nothing is expanded: `~` and `$HOME` are names of files here. `..` is taken as text, and the path that
-    # comes out is what is walked, so a link before it changes nothing.
+    if ".." in text.split("/"):
+        # The script opens what is written, and a folder that is only passed through is not there for it.
+        raise _fault(named, "has `..` in it; write the path without")
+    # Nothing is expanded: `~` and `$HOME` are names of files here.
     return Path(os.path.normpath(text if text.startswith("/") else f"{cwd}/{text}"))
 
 

@@ -85,7 +85,8 @@ class _Writer:
         own = [one for one in self.interface.parameters if one.level == depth and one.form is not Form.STDIN]
         flags = [one for one in own if one.flag is not None]
         # The flags that go on taking words come first: the next flag then ends them.
-        flags.sort(key=lambda one: one.form not in _OPEN)
+        if self.interface.grammar is not Grammar.PLAIN:
+            flags.sort(key=lambda one: one.form not in _OPEN)
         written = [words for one in flags if (words := list(self._flag(one)))]
         options = [word for words in written for word in words]
         grammar = self.interface.grammar

@@ -31,7 +31,7 @@ def outcome_of(
             return Outcome(text, is_error=True, attachments=attachments, result=result)
     text = result.stdout.text if result.stdout.text.strip() else result.stderr.text
     names = "".join(f"\n[file: {one.name}]" for one in attachments)
-    spoken = clean(text)
+    spoken = clean(text.rstrip("\n"))  # as a shell does where it takes what a program printed
     joined = names.strip("\n") if spoken == NO_OUTPUT and names else spoken + names
     return Outcome(joined, structured=structured, attachments=attachments, result=result)
 
