@@ -14,18 +14,26 @@ if TYPE_CHECKING:
     from skillrun.runner import Runner
     from skillrun.running.call import Call, Progress, Reply
     from skillrun.running.handle import Handle
+    from skillrun.tools.box import Toolbox
+    from skillrun.tools.outcome import Attachment, Outcome, ToolCall, ToolError
+    from skillrun.tools.selection import INHERIT, NONE
+    from skillrun.tools.tool import Tool, tool
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "INHERIT",
+    "NONE",
     "AdmissionError",
     "At",
+    "Attachment",
     "Call",
     "ConfigError",
     "Flags",
     "Grant",
     "Handle",
     "Host",
+    "Outcome",
     "Problem",
     "Progress",
     "Reply",
@@ -36,9 +44,14 @@ __all__ = [
     "SkillError",
     "SkillrunError",
     "Termination",
+    "Tool",
+    "ToolCall",
+    "ToolError",
+    "Toolbox",
     "UsageError",
     "__version__",
     "current_host",
+    "tool",
 ]
 
 
@@ -51,13 +64,15 @@ def __getattr__(name: str) -> Any:
     from skillrun.launch import result
     from skillrun.permissions import flags, grant
     from skillrun.running import call
+    from skillrun.tools import box, outcome, selection
+    from skillrun.tools import tool as tools
 
     if name == "Handle":  # it brings futures and logging, which the command line does without
         from skillrun.running import handle
 
         return handle.Handle
 
-    homes = (errors, host, problem, runner, result, flags, grant, call)
+    homes = (errors, host, problem, runner, result, flags, grant, call, box, outcome, selection, tools)
     globals().update(
         {public: getattr(home, public) for home in homes for public in __all__ if hasattr(home, public)}
     )

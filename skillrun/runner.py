@@ -32,8 +32,9 @@ from skillrun.running.own import Own
 from skillrun.running.recorder import Recorder, checked
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import complete, first_parts
+from skillrun.sandbox.environment import OUTPUT
 from skillrun.sandbox.git_obeys import obeyed
-from skillrun.sandbox.landscape import survey
+from skillrun.sandbox.landscape import hold, survey
 from skillrun.sandbox.search import search
 from skillrun.skills.digest import digest
 
@@ -237,6 +238,8 @@ class Runner:
         """Discover, request, grant, policy, plan, launch, result."""
         with self._scratches.scratch() as scratch, self._placed.get().stay() as stay:
             ready = self._prepare(call.checked(), scratch)
+            if listener.events is not None:
+                ready = replace(ready, policy=ready.policy.with_events())
             if call.timeout is not None:
                 ready = replace(ready, policy=ready.policy.shortened(max(0.0, call.timeout)))
             refusal = self._refusal(ready, strict=call.strict)
@@ -252,6 +255,7 @@ class Runner:
                     ready, Verdict(Termination.REFUSED, error=chosen.refusal), layers=self.layers
                 )
             landscape = survey(ready.policy, split=chosen.backend.splits(chosen.probe))
+            hold(ready.grant.pins, landscape)
             plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
             log.debug("planned", backend=plan.backend, level=plan.level, timeout=ready.policy.timeout)
             if listener.on_plan is not None:
@@ -259,6 +263,8 @@ class Runner:
             outcome = self._drive(
                 plan, call.stdin, listener, keep=ready.policy.limits.output, scratch=scratch
             )
+            if listener.collect is not None:
+                listener.collect(scratch / OUTPUT)
             left = violations(
                 ready.policy,
                 landscape,
@@ -275,7 +281,16 @@ class Runner:
     ) -> Outcome:
         """Have a plan carried out, with whoever listens attached."""
         out, err = listener.outlets(int(keep))
-        drive = Drive(self.launcher, plan, stdin, out, err, on_start=listener.on_start, scratch=scratch)
+        drive = Drive(
+            self.launcher,
+            plan,
+            stdin,
+            out,
+            err,
+            on_start=listener.on_start,
+            scratch=scratch,
+            events=listener.events,
+        )
         if listener.on_drive is not None:
             listener.on_drive(drive)
         return drive.run()
@@ -312,6 +327,7 @@ class Runner:
             digest=version,
             flags=call.flags or Flags(),
             arguments=call.arguments if call.typed else (),
+            named=call.named,
             voice=self._lookup.voice(found, version),
         )
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())

@@ -59,6 +59,7 @@ class Drive:
     stderr: Sink
     on_start: Callable[[int], None] | None = None
     scratch: Path | None = None  # the folder that the plan names; None when it names none
+    events: Sink | None = None  # takes what the script writes to descriptor 3; None: it has none
     _control: socket.socket | None = None
     _cancelled: bool = False
     _closing: threading.Lock = field(default_factory=threading.Lock)
@@ -71,20 +72,22 @@ class Drive:
         LauncherError when the run could not be asked for.
         """
         with named(self.scratch or self.launcher.scratch_root):
-            reading, feeding, out, out_end, err, err_end = _pipes()
+            reading, feeding, out, out_end, err, err_end, *third = _pipes(3 if self.events is None else 4)
         try:
             sent = self.launcher.request(
                 self.plan,
-                [reading, out_end, err_end],
+                [reading, out_end, err_end, *third[1:]],
                 announce=self.on_start is not None,
                 scratch=self.scratch,
             )
         except BaseException:
-            for descriptor in (feeding, out, err):
+            for descriptor in (feeding, out, err, *third[:1]):
                 os.close(descriptor)
             raise
         self._control = sent.control
         streams = {out: self.stdout, err: self.stderr}
+        if self.events is not None:
+            streams[third[0]] = self.events
         pump = _Pump(sent.control, feeding=feeding, stdin=self.stdin, streams=streams, on_start=self.on_start)
         try:
             if self._cancelled:
@@ -157,11 +160,11 @@ class Drive:
         return time.monotonic() + float(self.plan.wire["timeout"]) + GRACE + _MARGIN
 
 
-def _pipes() -> list[int]:
-    """Make the three pipes of a run, or none."""
+def _pipes(count: int) -> list[int]:
+    """Make the pipes of a run, or none."""
     made: list[int] = []
     try:
-        for _ in range(3):
+        for _ in range(count):
             made += os.pipe2(os.O_CLOEXEC)
     except OSError:
         for descriptor in made:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun.errors import SkillError, UsageError
+from skillrun.permissions.access import check_kept, open_named
 from skillrun.permissions.arguments import argument_paths
 from skillrun.permissions.bounds import Bounds, Root, place_ceiling, together
 from skillrun.permissions.capabilities import inside
@@ -29,6 +30,7 @@ from skillrun.problem import At, Problem, error
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from skillrun.permissions.access import NamedPath, Opened
     from skillrun.permissions.capabilities import Capabilities
     from skillrun.permissions.grant import Denied
     from skillrun.permissions.layers import Layers
@@ -104,21 +106,24 @@ def decide(
     digest: str,
     flags: Flags = _NO_FLAGS,
     arguments: Sequence[str] = (),
+    named: Sequence[NamedPath] = (),
     voice: Voice | None = None,
     resolver: Resolver | None = None,
 ) -> Grant:
     """Return what one run of a skill may touch, with every cut explained.
 
     `digest` is the skill's, as `sha256:…`. `arguments` are what a person typed: those that name an
-    existing path inside the read roots are granted for reading. `voice` is `listen` for the same skill, digest and
-    layers, from a caller who decides often; `resolver` a picture of the disk that several decisions share.
-    SkillError when the skill or its request
+    existing path inside the read roots are granted for reading. `named` are files that a call names by
+    parameters that declare an access: each is granted or the whole call is refused, by UsageError. `voice` is
+    `listen` for the same skill, digest and layers, from a caller who decides often; `resolver` a picture of the
+    disk that several decisions share. SkillError when the skill or its request
     has an error: nothing is granted then and nothing runs. ConfigError when a layer cannot be placed.
     """
     voice = voice or listen(skill, layers, digest)
     scene = _Scene.set(voice, layers, place, resolver or Resolver())
     cut, wanted = _cut(voice, scene, flags.asked())
     _typed(cut, arguments, scene)
+    opened = _declared(cut, named, scene)
     ground = Ground(_touched(cut, scene.resolver), _limits(scene), _named(voice, scene, layers))
     deny = tuple(
         spelled for bounds in scene.layers if bounds.ceiling.deny for spelled in bounds.ceiling.deny.value
@@ -134,7 +139,7 @@ def decide(
     require = Requirement.NONE
     for bounds in scene.layers:
         require = stronger(require, bounds.ceiling.require.value) if bounds.ceiling.require else require
-    return Grant(
+    grant = Grant(
         capabilities=capabilities,
         granted=(*cut.granted, *verdict.granted),
         narrowed=tuple(cut.narrowed),
@@ -147,7 +152,10 @@ def decide(
         approval=voice.request.approval,
         warnings=(*voice.warnings, *scene.warnings, *verdict.warnings),
         links=_links(cut, wanted),
+        pins=tuple(one.pin for one in opened if one.pin is not None),
     )
+    check_kept(opened, grant)
+    return grant
 
 
 def _cut(voice: Voice, scene: _Scene, spoken: tuple[Asked, ...]) -> tuple[Cut, tuple[Wanted, ...]]:
@@ -184,6 +192,26 @@ def _typed(cut: Cut, arguments: Sequence[str], scene: _Scene) -> None:
         if root is not None and path not in cut.read and not capabilities.allows_read(path):
             cut.read.add(path)
             cut.granted.append(Item(Capability.FS_READ, str(path), ARGUMENT, asked=text, limit_at=root.at))
+
+
+def _declared(cut: Cut, named: Sequence[NamedPath], scene: _Scene) -> tuple[Opened, ...]:
+    """Grant the files that a call names, each beneath a root of the ceiling, whatever else was asked for."""
+    if not named:
+        return ()
+    read, write = together(scene.layers, top=_NO_LIMIT)
+    found: list[Opened] = []
+    for one in named:
+        opened = open_named(one, write if one.write else read, scene.cwd)
+        if one.write:
+            cut.write.setdefault(opened.path, False)
+        else:
+            cut.read.add(opened.path)
+        capability = Capability.FS_WRITE if one.write else Capability.FS_READ
+        cut.granted.append(
+            Item(capability, str(opened.path), opened.at, asked=one.text, limit_at=opened.root.at)
+        )
+        found.append(opened)
+    return tuple(found)
 
 
 def _touched(cut: Cut, resolver: Resolver) -> tuple[tuple[Path, bool], ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from skillrun.permissions.access import Pin
     from skillrun.permissions.capabilities import Capabilities
     from skillrun.problem import At, Problem
 
@@ -108,7 +109,8 @@ class Grant:
     were resolved, each with whether it is to be made as a folder; all lie inside the ceiling.
     `denied` is subtracted after the intersection. `warnings` are problems of the request or the
     ceiling that belong in every Result. `links` are the link nodes that granted paths were spelled through:
-    a script that opens them by that spelling needs the nodes to be there.
+    a script that opens them by that spelling needs the nodes to be there. `pins` are the files that arguments
+    named: a run must find these and no others.
     """
 
     capabilities: Capabilities
@@ -123,6 +125,7 @@ class Grant:
     approval: bool = False
     warnings: tuple[Problem, ...] = ()
     links: tuple[Path, ...] = ()
+    pins: tuple[Pin, ...] = ()
 
     def allows_read(self, path: Path) -> bool:
         """Whether a physical path may be read: inside a root, and not denied."""

@@ -14,6 +14,7 @@ from skillrun.permissions.endpoint import Endpoint
 from skillrun.permissions.grant import Capability, Cwd, Value
 from skillrun.permissions.near import near_key
 from skillrun.permissions.reading import Reader, is_null
+from skillrun.permissions.script_entries import ScriptEntry, read_script_entries
 from skillrun.permissions.spelled import Base, Relative
 from skillrun.permissions.string_form import unfold
 from skillrun.problem import At, Problem, Severity, note, warning
@@ -58,12 +59,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for. `present` lists the keys that were written, each with what stood there."""
+    """What is asked for. `present` lists the keys that were written, each with what stood there.
+
+    `entries` are what `scripts` says, read.
+    """
 
     asked: tuple[Asked, ...] = ()
     cwd: Cwd = Cwd.WORKSPACE
     approval: bool = False
     scripts: Mapping | None = None
+    entries: tuple[ScriptEntry, ...] = ()
     problems: tuple[Problem, ...] = ()
     present: tuple[tuple[str, Presence], ...] = ()
 
@@ -193,11 +198,13 @@ def _values(found: dict[str, Entry], reader: Reader, base: Base) -> Request:
     word = reader.word("cwd", cwd, ("workspace", "skill")) if cwd is not None else None
     truth = reader.truth("approval", approval) if approval is not None else None
     scripts = _scripts(found.get("scripts"), reader)
+    entries = read_script_entries(scripts, reader) if scripts is not None else ()
     return Request(
         asked=tuple(asked),
         cwd=Cwd(word) if word else Cwd.WORKSPACE,
         approval=bool(truth),
         scripts=scripts,
+        entries=entries,
         problems=tuple(reader.problems),
         present=tuple((key, _presence(entry.value)) for key, entry in found.items()),
     )
@@ -237,13 +244,6 @@ def _scripts(entry: Entry | None, reader: Reader) -> Mapping | None:
     if not isinstance(entry.value, Mapping):
         reader.wrong_type("scripts", entry.value, "a map from script name to what it takes")
         return None
-    for script in entry.value:
-        if not isinstance(script.value, Mapping) and not is_null(script.value):
-            reader.wrong_type(
-                f"scripts.{script.key}",
-                script.value,
-                "a map with `description`, `parameters`, `arguments` or `timeout`",
-            )
     return entry.value
 
 

@@ -52,4 +52,5 @@ def _replaced(own: Request, spoken: Request) -> Request:
         cwd=own.cwd if spoken.presence("cwd") is Presence.ABSENT else spoken.cwd,
         approval=own.approval or spoken.approval,
         scripts=own.scripts if spoken.presence("scripts") is Presence.ABSENT else spoken.scripts,
+        entries=own.entries if spoken.presence("scripts") is Presence.ABSENT else spoken.entries,
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from skillrun.errors import SkillrunError
     from skillrun.launch.result import Result
+    from skillrun.permissions.access import NamedPath
     from skillrun.permissions.flags import Flags
     from skillrun.skills.model import Skill
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 class Call:
     """What `Runner.run` takes, as one value that can be compared, pickled and sent elsewhere.
 
-    `skill` is a key, a folder, or a Skill; `timeout` in seconds can only shorten. The rest is told at
-    `Runner.run`.
+    `skill` is a key, a folder, or a Skill; `timeout` in seconds can only shorten. `named` are files that
+    arguments of a tool name by parameters that declare an access. The rest is told at `Runner.run`.
     """
 
     skill: Skill | Path | str
@@ -35,6 +36,7 @@ class Call:
     strict: bool = False
     flags: Flags | None = None
     typed: bool = False
+    named: tuple[NamedPath, ...] = ()
 
     def checked(self) -> Call:
         """Return the call. UsageError for what no program can be given: a text with NUL or half a character, no time."""

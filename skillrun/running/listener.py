@@ -9,6 +9,7 @@ from skillrun.launch.capture import Keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from skillrun.launch.capture import Sink
     from skillrun.launch.drive import Drive
@@ -24,6 +25,8 @@ class Listener:
     """Sinks that take both streams, and calls for each step; None is told nothing.
 
     `on_plan` comes before the start, `on_drive` with what can cancel the run, `on_start` with its process id.
+    `events` takes what the script writes to its descriptor 3. `collect` is given the folder that the script was
+    told to put files into, once everything of the run is dead and before it is removed.
     """
 
     sinks: tuple[Sink, Sink] | None = None
@@ -31,6 +34,8 @@ class Listener:
     on_plan: Callable[[Ready, LaunchPlan], None] | None = None
     on_drive: Callable[[Drive], None] | None = None
     on_start: Callable[[int], None] | None = None
+    events: Sink | None = None
+    collect: Callable[[Path], None] | None = None
 
     def outlets(self, keep: int) -> tuple[Sink, Sink]:
         """Give the sinks of a run that may keep so many bytes of each stream."""

@@ -22,6 +22,7 @@ from skillrun.sandbox.walk import Walker
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from skillrun.permissions.access import Pin
     from skillrun.sandbox.policy import PathRule, Policy
 
 _MOST_ENTRIES = 1_000  # of one split, DESIGN 8
@@ -92,6 +93,15 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
         kept=kept,
         present=frozenset(present),
     )
+
+
+def hold(pins: Iterable[Pin], landscape: Landscape) -> None:
+    """Raise ConfigError when a file that an argument named is another one than was decided about."""
+    for pin in pins:
+        spot = landscape.spots.get(pin.path)
+        if spot is None or (spot.device, spot.inode) != (pin.device, pin.inode):
+            message = f"`{pin.path}` was granted by an argument, and was replaced before the start"
+            raise ConfigError(error("path-vanished", message))
 
 
 def _with_links(kept: Sequence[Kept], roots: Sequence[Path], walker: Walker) -> Iterator[Kept]:

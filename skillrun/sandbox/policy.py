@@ -77,6 +77,10 @@ class Policy:
         """Return the policy with a deadline of at most `timeout` seconds."""
         return replace(self, timeout=min(self.timeout, timeout))
 
+    def with_events(self) -> Policy:
+        """Return the policy of a run that is told where it may write events (DESIGN 9: descriptor 3)."""
+        return replace(self, environ=tuple(sorted((*self.environ, ("SKILLRUN_EVENTS_FD", "3")))))
+
     @property
     def write_roots(self) -> tuple[Path, ...]:
         """The folders and files that the script may change, scratch included."""

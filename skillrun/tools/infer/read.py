@@ -1,0 +1,103 @@
+"""Read a script: its description and its interfaces, from its source, without running any of it (law 10)."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from skillrun.skills.disk import read_start
+from skillrun.tools.infer.argparse_reader import read_argparse
+from skillrun.tools.infer.click_reader import read_click
+from skillrun.tools.infer.describe import describe
+from skillrun.tools.infer.node_reader import read_node
+from skillrun.tools.interface import ARGS, STDIN, UNREAD, Interface
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE_LIMIT: Final = 1 << 20
+"""Bytes of a source that are read; a longer one is not inferred from. The longest of 12,000 public scripts has 400 kB."""
+_STDIN = re.compile(
+    r"\bstdin\b|\binput\(|\bfileinput\b|/dev/fd/0|\bcat\b(?! *<)(?:\s*\||\s*$)|\bread -r\b|fd ?= ?0|readFileSync\(0"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a script says: a description, and one interface or one for each sub-command."""
+
+    description: str | None
+    interfaces: tuple[Interface, ...]
+
+
+def read_script(path: Path, family: str) -> Reading:
+    """Read a script of an interpreter's family (`python`, `node`, others). What can't be read takes `args` and `stdin`."""
+    try:
+        data, status = read_start(path, SOURCE_LIMIT)
+    except OSError:
+        return Reading(None, (UNREAD,))
+    if status.st_size > SOURCE_LIMIT or b"\0" in data:
+        return Reading(None, (UNREAD,))
+    return read_source(data.decode("utf-8-sig", "replace"), family)
+
+
+def read_source(source: str, family: str) -> Reading:
+    """Read a source. Never raises: it may be wrong in any way, or made to break whoever reads it."""
+    try:
+        tree = _parse(source) if family == "python" else None
+        interfaces = _interfaces(source, tree, family)
+        text = describe(source, tree)
+    except Exception:  # noqa: BLE001 - one script that breaks a reader must not take the other tools with it
+        return Reading(None, (UNREAD,))
+    stdin = bool(_STDIN.search(source))
+    return Reading(text, tuple(_with_rest(one, stdin=stdin) for one in interfaces) or (UNREAD,))
+
+
+def _parse(source: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about escapes in strings: for the author of the script
+            return ast.parse(source)
+    except SyntaxError:
+        return None
+
+
+def _interfaces(source: str, tree: ast.Module | None, family: str) -> tuple[Interface, ...]:
+    if family == "node":
+        return read_node(source)
+    if tree is None:
+        return ()
+    if "argparse" in source or "ArgumentParser" in source:
+        found = read_argparse(tree, source)
+        if found:
+            return found
+    if "click" in source or "typer" in source:
+        return read_click(tree, source)
+    return ()
+
+
+def _with_rest(interface: Interface, *, stdin: bool) -> Interface:
+    """Add `args` for what could not be read, and `stdin` where the script reads it."""
+    taken = {parameter.name for parameter in interface.parameters}
+    more = [] if interface.complete or "args" in taken else [ARGS]
+    if stdin and "stdin" not in taken:
+        more.append(STDIN)
+    unique = _unique(interface)
+    return replace(unique, parameters=(*unique.parameters, *more))
+
+
+def _unique(interface: Interface) -> Interface:
+    """Give a number to the later ones of parameters with one name."""
+    seen: set[str] = set()
+    made = []
+    for parameter in interface.parameters:
+        name, count = parameter.name, 1
+        while name in seen:
+            count += 1
+            name = f"{parameter.name[:60]}_{count}"
+        seen.add(name)
+        made.append(parameter if name == parameter.name else replace(parameter, name=name))
+    return replace(interface, parameters=tuple(made))

@@ -1,0 +1,64 @@
+"""Pool: calls of Python tools that are marked process-safe, in processes of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from skillrun.tools.outcome import ToolCall, ToolError
+from skillrun.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from skillrun.tools.dispatch import Dispatcher
+    from skillrun.tools.outcome import Outcome
+
+
+class ProcessPool:
+    """Runs process-safe tools elsewhere, started when the first one is called.
+
+    Such a tool is a class that can be imported by its name; it is made anew for each call, without an owner, so it
+    must not rely on what it was given. Anything else runs where it is called.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._executor: ProcessPoolExecutor | None = None
+
+    def call(self, dispatcher: Dispatcher, tool: Tool, call: ToolCall) -> Outcome:
+        """Call a tool, elsewhere where it may."""
+        run = partial(self._run, tool) if _movable(tool) else tool.run
+        return dispatcher.call(tool, call, call.arguments, run=run)
+
+    def _run(self, tool: Tool, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
+        """Run one call in another process. Raises ToolError when that process died."""
+        if self._executor is None:
+            # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.
+            self._executor = ProcessPoolExecutor(
+                self._workers, mp_context=multiprocessing.get_context("spawn")
+            )
+        try:
+            return self._executor.submit(_work, type(tool), call, arguments).result()
+        except BrokenProcessPool:
+            self._executor = None
+            raise ToolError("the process it ran in died", retryable=True) from None
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+            self._executor = None
+
+
+def _movable(tool: Tool) -> bool:
+    """Whether a tool is marked, and its class can be found by name and made of nothing in another process."""
+    kind = type(tool)
+    named = "<" not in kind.__qualname__ and kind.__module__ != "__main__"
+    return tool.process_safe and named and kind.__init__ is Tool.__init__
+
+
+def _work(kind: type[Tool], call: ToolCall, arguments: dict[str, Any]) -> Outcome:
+    """Make the tool anew, in the other process, which has imported its class by name."""
+    return kind().run(call, arguments)

@@ -1,0 +1,264 @@
+"""ScriptTool: one script of a skill, or one of its sub-commands, as a tool."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from skillrun.errors import SkillError
+from skillrun.permissions.access import NamedPath
+from skillrun.permissions.grant import Capability
+from skillrun.permissions.voices import listen
+from skillrun.problem import At, Problem, error, warning
+from skillrun.running.call import Call
+from skillrun.running.listener import Listener
+from skillrun.sandbox.policy import Access
+from skillrun.skills.digest import digest
+from skillrun.skills.interpreter import family_of
+from skillrun.skills.model import Starter
+from skillrun.tools.argv import words_of
+from skillrun.tools.declared import declare
+from skillrun.tools.events import EventSink
+from skillrun.tools.infer.read import read_script
+from skillrun.tools.names import Identity, script_name, with_hash
+from skillrun.tools.outcome import ToolError
+from skillrun.tools.output_files import collect
+from skillrun.tools.run_text import outcome_of
+from skillrun.tools.tool import Tool, report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from skillrun.permissions.request import Request
+    from skillrun.permissions.script_entries import ScriptEntry
+    from skillrun.runner import Runner
+    from skillrun.skills.model import Script, Skill
+    from skillrun.tools.interface import Interface
+    from skillrun.tools.outcome import Attachment, Outcome, ToolCall
+
+log: Final = logging.getLogger("skillrun.tools")
+_LONGEST: Final = 1_024
+"""Characters of a description (facts/mcp 3: more was an error of one API)."""
+_KINDS: Final = {
+    "read": Capability.FS_READ, "write": Capability.FS_WRITE, "network": Capability.NETWORK, "env": Capability.ENV,
+}  # fmt: skip
+_SHARE: Final = 500  # of them for the skill's where the script has something to say as well
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a tool is made from, and what its files were like at that time."""
+
+    skill: Skill
+    script: Script
+    interface: Interface
+    entry: ScriptEntry | None
+    identity: Identity
+    signs: tuple[tuple[int, ...], ...]
+    text: str | None
+
+
+class ScriptTool(Tool):
+    """A script as a tool: it runs confined, with what the skill asked for and the operator allows, and no more."""
+
+    def __init__(self, runner: Runner, subject: Subject, request: Request, *, name: str) -> None:
+        super().__init__()
+        self.subject = subject
+        self.identity = subject.identity
+        self._runner = runner
+        self._name = name
+        self._schema = subject.interface.schema()
+        self.namespace = subject.skill.key
+        self.namespace_description = (
+            subject.skill.description or f"Scripts of {subject.skill.name or subject.skill.key}"
+        )
+        self.requires_approval = request.approval or _wants_word(
+            request, subject.interface, runner.layers.tools.approve or ()
+        )
+        self.annotations = _hints(request, subject.interface)  # type: ignore[misc] # a setting of this one tool
+
+    @property
+    def name(self) -> str:
+        """The name that the model calls."""
+        return self._name
+
+    @property
+    def full_name(self) -> str:
+        """The same: the skill is in it already."""
+        return self._name
+
+    @property
+    def about(self) -> str:
+        """What the skill says about itself, then what the script does."""
+        skill, interface, entry = self.subject.skill, self.subject.interface, self.subject.entry
+        own = interface.description or (entry.description if entry is not None else None) or self.subject.text
+        parts = [
+            _cut(text.strip(), _SHARE if own else _LONGEST)
+            for text in [skill.description or ""]
+            if text.strip()
+        ]
+        spelled = " ".join((self.subject.script.name, *interface.subcommand))
+        if not spelled.isascii() or (skill.name and not skill.name.isascii()):
+            parts.insert(0, f"{skill.name or skill.key}: {spelled}")
+        if own:
+            parts.append(own.strip())
+        return _cut("\n\n".join(parts) or spelled, _LONGEST)
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """What the script takes."""
+        return self._schema
+
+    def run(self, call: ToolCall, arguments: dict[str, Any]) -> Outcome:  # noqa: ARG002 - the one signature of all tools
+        """Run the script with arguments that were checked."""
+        subject = self.subject
+        if _signs(subject.skill, subject.script) != subject.signs:
+            raise ToolError("the skill was changed since its tools were listed; list them again")
+        words = words_of(subject.interface, arguments)
+        files: list[tuple[Attachment, ...]] = []
+        problems: list[Problem] = []
+
+        def take(folder: Path) -> None:
+            found, left = collect(folder)
+            files.append(found)
+            problems.extend(left)
+
+        made = Call(
+            subject.skill,
+            subject.script.name,
+            tuple(words.argv),
+            stdin=words.stdin,
+            timeout=subject.entry.timeout if subject.entry is not None else None,
+            named=tuple(_named(subject.interface, arguments)),
+        )
+        events = EventSink(
+            lambda progress: report(progress.message, value=progress.value, total=progress.total)
+        )
+        result = self._runner.run_call(made, Listener(events=events, collect=take))
+        output = subject.entry.output if subject.entry is not None else None
+        for problem in problems:
+            log.warning("Tool %r: %s", self._name, problem.message)
+        return outcome_of(result, files[0] if files else (), output=output)
+
+
+def script_tools(runner: Runner) -> tuple[tuple[ScriptTool, ...], tuple[Problem, ...]]:
+    """Make the tools of every skill that is run by its name; the problems say what was left out and why."""
+    catalog = runner.catalog()
+    # A skill without a key has no name that another could have taken.
+    chosen = [one.skill for one in catalog.listed if one.by_name or one.skill.key is None]
+    tools, problems = tools_of(runner, chosen)
+    return tools, (*catalog.problems, *problems)
+
+
+def tools_of(runner: Runner, skills: Iterable[Skill]) -> tuple[tuple[ScriptTool, ...], tuple[Problem, ...]]:
+    """Make the tools of some skills, in their order. One that has an error has none, and takes no other with it."""
+    found: list[tuple[Subject, Request]] = []
+    problems: list[Problem] = []
+    for skill in skills:
+        try:
+            version = digest(skill.path)
+            request = listen(skill, runner.layers, version).request
+        except SkillError as wrong:
+            problems.append(_left_out(skill, wrong))
+            continue
+        problems += _unknown_entries(skill, request)
+        found += [(subject, request) for subject in _subjects(skill, request)]
+    names = _names([subject for subject, _ in found])
+    made = (
+        ScriptTool(runner, subject, request, name=name)
+        for (subject, request), name in zip(found, names, strict=True)
+    )
+    return tuple(made), tuple(problems)
+
+
+def _unknown_entries(skill: Skill, request: Request) -> list[Problem]:
+    known = {script.name for script in skill.scripts}
+    message = "`scripts` names `{}`, and the skill has no such script"
+    return [
+        warning("script-unknown", message.format(entry.name), at=entry.at)
+        for entry in request.entries
+        if entry.name not in known
+    ]
+
+
+def _subjects(skill: Skill, request: Request) -> Iterable[Subject]:
+    entries = {entry.name: entry for entry in request.entries}
+    for script in skill.scripts:
+        entry = entries.get(script.name)
+        if script.command is None or not (script.tool or entry is not None):
+            continue
+        native = script.command.starter is Starter.NATIVE
+        reading = read_script(script.path, "native" if native else family_of(script.command.program))
+        for interface in declare(entry, reading.interfaces):
+            identity = Identity(str(skill.root or ""), str(skill.path), script.name, interface.subcommand)
+            yield Subject(
+                skill, script, interface, entry, identity, _signs(skill, script), reading.description
+            )
+
+
+def _names(subjects: Sequence[Subject]) -> list[str]:
+    """Name tools; those that would be equal get a hash of what they are, so no name goes to whoever came last."""
+    plain = [
+        script_name(one.skill.key or "", one.script.name, one.interface.subcommand, one.identity)
+        for one in subjects
+    ]
+    return [
+        with_hash(name, one.identity.digest()) if plain.count(name) > 1 else name
+        for one, name in zip(subjects, plain, strict=True)
+    ]
+
+
+def _signs(skill: Skill, script: Script) -> tuple[tuple[int, ...], ...]:
+    """Return what changes when SKILL.md or the script does: the schema was read from them."""
+    signs: list[tuple[int, ...]] = []
+    for path in (skill.manifest, script.path):
+        try:
+            found = os.lstat(path)
+        except OSError:
+            signs.append(())
+            continue
+        signs.append((found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+    return tuple(signs)
+
+
+def _named(interface: Interface, arguments: dict[str, Any]) -> Iterable[NamedPath]:
+    """Give the files that arguments name by parameters that declare an access. A default is never a grant."""
+    for parameter in interface.parameters:
+        if parameter.access is None or parameter.name not in arguments:
+            continue
+        value = arguments[parameter.name]
+        for text in value if isinstance(value, list) else [value]:
+            yield NamedPath(parameter.name, str(text), write=parameter.access is Access.WRITE)
+
+
+def _wants_word(request: Request, interface: Interface, kinds: Sequence[str]) -> bool:
+    """Whether the operator wants to be asked before a tool with such access is called (`tools.approve`)."""
+    given = {one.access.value for one in interface.parameters if one.access is not None}
+    given |= {word for word, capability in _KINDS.items() if request.of(capability)}
+    # A word that is none of ours may have been meant for anything, so it asks about everything.
+    return any(kind in given or kind not in _KINDS for kind in kinds)
+
+
+def _hints(request: Request, interface: Interface) -> dict[str, Any]:
+    """Return MCP's hints, from what is asked for: the grant can't be more (law 1)."""
+    writes = bool(request.of(Capability.FS_WRITE)) or any(
+        one.access is Access.WRITE for one in interface.parameters
+    )
+    network = bool(request.of(Capability.NETWORK))
+    core = bool(request.of(Capability.TRUST))
+    harmless = not (writes or network or core)
+    return {"readOnlyHint": harmless, "destructiveHint": writes or core, "openWorldHint": network or core}
+
+
+def _left_out(skill: Skill, wrong: SkillError) -> Problem:
+    message = f"`{skill.key or skill.found}` has no tools: {wrong.problem.message}"
+    return error(
+        wrong.problem.rule, message, at=wrong.problem.at or At(skill.manifest), help=wrong.problem.help
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 2].rsplit(" ", 1)[0] + " …"
