@@ -195,5 +195,5 @@ def test_a_refusal_names_the_parameter(world: World) -> None:
     """The error of the library has the rule, and the place is the argument."""
     folder = world.skill("demo", front=FRONT, scripts=SCRIPTS)
     with pytest.raises(UsageError) as caught:
-        world.runner().run(folder, "read.py", ["x"], named=[NamedPath("file", "/etc/passwd")])
+        world.runner().run_call(Call(folder, "read.py", ("x",), named=(NamedPath("file", "/etc/passwd"),)))
     assert (caught.value.problem.rule, str(caught.value.problem.at)) == ("argument-access", "argument file")
