@@ -9,6 +9,7 @@ import pytest
 
 from skillrun.errors import ConfigError, UsageError
 from skillrun.permissions.access import NamedPath, Pin
+from skillrun.running.call import Call
 from skillrun.sandbox import landscape
 
 if TYPE_CHECKING:
