@@ -49,7 +49,8 @@ test-all: $(VENV)/installed-test lint ## the long form of every proof as well
 	SKILLRUN_FUZZ=$${SKILLRUN_FUZZ:-5000} $(BIN)/python -m pytest -n 2 --timeout 1800
 
 fuzz: $(VENV)/installed-test ## random inputs, many more than `make test` tries
-	SKILLRUN_FUZZ=$${SKILLRUN_FUZZ:-20000} $(BIN)/python -m pytest -n 2 -k "fuzz or random or propert"
+	SKILLRUN_FUZZ=$${SKILLRUN_FUZZ:-20000} SKILLRUN_FUZZ_LAUNCH=$${SKILLRUN_FUZZ_LAUNCH:-200000} \
+		$(BIN)/python -m pytest -n 2 --timeout 36000 -k "fuzz or random or propert"
 
 soak: $(VENV)/installed-test ## 10,000 runs of every kind at each level, 16 at once: nothing grows
 	SKILLRUN_SOAK=$${SKILLRUN_SOAK:-10000} $(BIN)/python -m pytest -s tests/soak --timeout 36000

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillrun import log
 from skillrun.host import Host
 from skillrun.launch.aftermath import violations
+from skillrun.launch.denials import denials
 from skillrun.launch.drive import Drive
 from skillrun.launch.launcher import Launcher
 from skillrun.launch.placeholders import Placeholders
 from skillrun.launch.ready import Preview, Ready, result_of
+from skillrun.launch.refusing import refusal_of
 from skillrun.launch.result import Result, Termination
 from skillrun.launch.scratches import Scratches, root_of
-from skillrun.launch.verdict import Verdict, judge, too_large
+from skillrun.launch.verdict import Verdict, judge
 from skillrun.permissions.decide import decide
 from skillrun.permissions.flags import Flags
 from skillrun.permissions.grant import Requirement
 from skillrun.permissions.layers import Layers, load_layers
 from skillrun.permissions.workspace import check_workspace
-from skillrun.problem import Problem, error
 from skillrun.running.admission import AT_ONCE, WAITING, Admission
 from skillrun.running.call import Call, Progress, Reply
 from skillrun.running.guards import Guards
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
     from skillrun.launch.capture import Sink
     from skillrun.launch.drive import Outcome
+    from skillrun.permissions.grant import Grant
+    from skillrun.permissions.place import Place
     from skillrun.running.handle import Handle
     from skillrun.running.listener import OnOutput
     from skillrun.sandbox.backend import LaunchPlan
@@ -242,7 +246,7 @@ class Runner:
                 ready = replace(ready, policy=ready.policy.with_events())
             if call.timeout is not None:
                 ready = replace(ready, policy=ready.policy.shortened(max(0.0, call.timeout)))
-            refusal = self._refusal(ready, strict=call.strict)
+            refusal = refusal_of(ready, strict=call.strict)
             if refusal is not None:
                 return result_of(ready, Verdict(Termination.REFUSED, error=refusal), layers=self.layers)
             stay.settle(ready.grant)
@@ -272,9 +276,14 @@ class Runner:
                 quarantine=self._guards.quarantine,
                 skill_roots=self._guards.skill_roots,
             )
-        verdict = judge(outcome, ready.policy)
+            verdict = judge(outcome, ready.policy)
+            denied = denials(
+                ready, verdict, outcome, plan=plan, probe=chosen.probe, grant=partial(self._grant, call)
+            )
         log.debug("ended", how=verdict.termination.value, seconds=round(outcome.duration, 3))
-        return result_of(ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left)
+        return result_of(
+            ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left, denials=denied
+        )
 
     def _drive(
         self, plan: LaunchPlan, stdin: bytes, listener: Listener, *, keep: float, scratch: Path
@@ -312,7 +321,7 @@ class Runner:
             chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
             backend = chosen.backend
             guarantees = None if backend is None else backend.guarantees(ready.policy, chosen.probe)
-            return Preview(ready, chosen, guarantees, self._refusal(ready, strict=strict) or chosen.refusal)
+            return Preview(ready, chosen, guarantees, refusal_of(ready, strict=strict) or chosen.refusal)
 
     def _prepare(self, call: Call, scratch: Path) -> Ready:
         """Go from a name to a policy: discover, request, resolve, intersect, complete."""
@@ -320,22 +329,27 @@ class Runner:
         subject = self._lookup.subject(found, call.script, call.arguments)
         version = digest(found.path)
         place = self._lookup.place(found, scratch)
-        grant = decide(
-            found,
-            self.layers,
-            place,
-            digest=version,
-            flags=call.flags or Flags(),
-            arguments=call.arguments if call.typed else (),
-            named=call.named,
-            voice=self._lookup.voice(found, version),
-        )
+        flags = call.flags or Flags()
+        grant = self._grant(call, found, version, place, flags)
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
         guarded = self._guards.around(found, root_of(scratch)).with_readable(
             obeyed(grant.capabilities.fs_write, inside, home=self.host.home)
         )
         policy = complete(grant, place, subject, guarded=guarded, found=inside)
-        return Ready(found, version, subject, place, grant, policy, inside)
+        return Ready(found, version, subject, place, grant, policy, inside, flags)
+
+    def _grant(self, call: Call, found: Skill, version: str, place: Place, flags: Flags) -> Grant:
+        """Decide what a call may do."""
+        return decide(
+            found,
+            self.layers,
+            place,
+            digest=version,
+            flags=flags,
+            arguments=call.arguments if call.typed else (),
+            named=call.named,
+            voice=self._lookup.voice(found, version),
+        )
 
     def find(self, skill: Skill | Path | str) -> Skill:
         """Return a skill given as itself, by its folder (a Path, or text with a slash), or by its key.
@@ -347,20 +361,3 @@ class Runner:
     def catalog(self) -> Catalog:
         """Look through every root."""
         return self._lookup.catalog()
-
-    def _refusal(self, ready: Ready, *, strict: bool) -> Problem | None:
-        """Say why a run must not start, None when nothing speaks against it."""
-        grant, policy = ready.grant, ready.policy
-        cuts = len(grant.narrowed) + len(grant.refused)
-        if strict and cuts:
-            message = f"{cuts} of the skill's requests were cut, and --strict makes that a refusal"
-            return error("strict", message, help="`skillrun show` lists the cuts with their places")
-        network = grant.capabilities.network
-        if network.endpoints and not network.everything and grant.unconfined is None:
-            names = ", ".join(sorted(map(str, network.endpoints)))
-            return error(
-                "network-hosts",
-                f"the grant is a list of hosts ({names}), and skillrun can't enforce one yet",
-                help="grant `network: true` or none",
-            )
-        return too_large(policy.argv, policy.environ)

@@ -7,7 +7,7 @@ import os
 import select
 from typing import TYPE_CHECKING
 
-from skillrun.launch.capture import PassOn
+from skillrun.launch.capture import Captured, Keep, PassOn
 
 if TYPE_CHECKING:
     from skillrun.cli.interrupts import Interrupts
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 class Outlet(PassOn):
     """Passes bytes on until somebody stops skillrun; then only what is taken at once.
 
-    A reader that takes nothing, such as a pager that waits for a key, must not keep the end of a run
+    `overheard` bytes of it are kept, to see what a script that fails complains of. A reader that takes nothing, such as a pager that waits for a key, must not keep the end of a run
     from coming.
     """
 
-    def __init__(self, descriptor: int, interrupts: Interrupts) -> None:
+    def __init__(self, descriptor: int, interrupts: Interrupts, *, overheard: int = 0) -> None:
         super().__init__(descriptor)
+        self._overheard = Keep(overheard)
         self._output = descriptor
         self._interrupts = interrupts
 
@@ -35,6 +36,7 @@ class Outlet(PassOn):
 
     def feed(self, chunk: bytes) -> None:
         """Write it; after a stop drop what does not fit at once."""
+        self._overheard.feed(chunk)
         if not self._interrupts.stopping:
             super().feed(chunk)
             return
@@ -43,3 +45,8 @@ class Outlet(PassOn):
         with contextlib.suppress(OSError):
             if poll.poll(0):
                 os.write(self._output, chunk)
+
+    def captured(self) -> Captured:
+        """Describe what came, all of it passed on, with what was overheard."""
+        heard = self._overheard.captured()
+        return Captured(heard.text, heard.bytes, truncated=False)

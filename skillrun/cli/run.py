@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 TIMED_OUT, NOT_STARTED, CANNOT_EXECUTE, NO_INTERPRETER = 124, 125, 126, 127
 KILLED: Final = 128 + 9
+_OVERHEARD: Final = 32_768  # bytes of standard error in which a reason for a failure is looked for
 EXIT_OF_RULE: Final = {
     "not-executable": CANNOT_EXECUTE,
     "interpreter-not-executable": CANNOT_EXECUTE,
@@ -126,7 +127,7 @@ def command(
                 strict=strict,
                 flags=flags,
                 typed=not no_argument_grants,
-                sinks=None if as_json else (Outlet(1, ctx.obj), Outlet(2, ctx.obj)),
+                sinks=None if as_json else (Outlet(1, ctx.obj), Outlet(2, ctx.obj, overheard=_OVERHEARD)),
                 on_plan=teller.before,
             )
             code = exit_code(result)

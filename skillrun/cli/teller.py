@@ -75,6 +75,8 @@ class Teller:
             self.line(f"ended by signal {result.signal}")
         if result.leftovers:
             self.line(f"{result.leftovers} of its processes were still there at its end and were ended")
+        for denied in result.denials:
+            self.line(running.denied(denied, base=self._view.base))
         self.warn(result.violations)
 
     def advise(self, runner: Runner, result: Result, arguments: Sequence[str]) -> None:

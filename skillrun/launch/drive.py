@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import socket
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from skillrun.launch.capture import Keep
 from skillrun.launch.faults import named
 from skillrun.launch.orphans import end_group
+from skillrun.launch.words import understood
 from skillrun.sandbox.wire import GRACE
 
 if TYPE_CHECKING:
@@ -237,8 +237,11 @@ class _Pump:
         if not words:
             self._over = True
             return
-        message = json.loads(words)
-        if message["event"] == "leader":
+        message = understood(words)
+        if message is None:  # it is broken, and is given up as one that hangs
+            self.stuck = True
+            self._over = True
+        elif message["event"] == "leader":
             self.leaders.append(message["pid"])
         elif message["event"] == "started":
             if self._on_start is not None:

@@ -26,17 +26,27 @@ def explain(problem: OSError, scratch: Path) -> LauncherError | None:
     if problem.errno in _SHORT:
         message = f"this process is out of descriptors or memory: {problem.strerror}"
         return LauncherError(error("out-of-resources", message, help="close files, or raise `ulimit -n`"))
-    if not os.path.lexists(scratch):
-        message = f"the launcher died before the run began, and took `{scratch}` with it"
-        return LauncherError(error("launcher-gone", message, help="run it again"))
-    return None
+    return _gone(scratch)
+
+
+def _gone(scratch: Path) -> LauncherError | None:
+    """Say that a launcher has died when the scratch folder went with it."""
+    if os.path.lexists(scratch):
+        return None
+    message = f"the launcher died before the run began, and took `{scratch}` with it"
+    return LauncherError(error("launcher-gone", message, help="run it again"))
 
 
 @contextlib.contextmanager
 def named(scratch: Path) -> Iterator[None]:
-    """Turn what `explain` can explain into a LauncherError."""
+    """Turn what `explain` can explain into a LauncherError, and what a vanished scratch folder brought about."""
     try:
         yield
+    except SkillrunError as problem:
+        said = None if isinstance(problem, LauncherError) else _gone(scratch)
+        if said is None:
+            raise
+        raise said from problem
     except OSError as problem:
         said = explain(problem, scratch)
         if said is None:

@@ -12,7 +12,9 @@ from skillrun.sandbox.linux.limits import limits_met
 
 if TYPE_CHECKING:
     from skillrun.launch.drive import Outcome
+    from skillrun.launch.result import Denial
     from skillrun.launch.verdict import Verdict
+    from skillrun.permissions.flags import Flags
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.layers import Layers
     from skillrun.permissions.place import Place
@@ -30,7 +32,10 @@ NOTHING: Final = Captured("", 0, truncated=False)
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A run as far as it is known before a backend is chosen; `inside` is what its granted folders hold."""
+    """A run as far as it is known before a backend is chosen.
+
+    `inside` is what its granted folders hold, `flags` what the operator has added for it.
+    """
 
     skill: Skill
     digest: str
@@ -39,6 +44,7 @@ class Ready:
     grant: Grant
     policy: Policy
     inside: Search
+    flags: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ def result_of(
     plan: LaunchPlan | None = None,
     outcome: Outcome | None = None,
     violations: tuple[Problem, ...] = (),
+    denials: tuple[Denial, ...] = (),
 ) -> Result:
     """Put a Result together from what is known; without an outcome nothing was started."""
     subject, policy = ready.subject, ready.policy
@@ -87,6 +94,7 @@ def result_of(
         level=plan.level if plan else None,
         guarantees=plan.guarantees if plan else None,
         grant=ready.grant,
+        denials=denials,
         violations=violations,
         warnings=(*layers.problems, *policy.warnings, *(plan.warnings if plan else ()), *met),
         usage=verdict.usage,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from skillrun.launch.result import Denial
     from skillrun.permissions.grant import Grant, Item, Narrowed, Refused, Value
     from skillrun.sandbox.guarantee import Guarantees
     from skillrun.skills.model import Skill
@@ -20,6 +21,8 @@ ARGUMENT: Final = "argument"
 """The flag of what was granted because a person typed it as an argument."""
 
 
+KERNEL: Final = "kernel"
+"""The evidence of a denial that the kernel has told of; any other is a guess."""
 NOTHING: Final = "it asks for nothing: of your files it can read its own folder and no other"
 NOTHING_TYPED: Final = "it asks for nothing: of your files it can read its own folder and what you typed"
 
@@ -64,6 +67,17 @@ def cuts(grant: Grant, *, base: Path | None) -> Iterator[str]:
     for refused in grant.refused:
         asked = permission(refused.capability, refused.asked)
         yield f"refused: {asked}: {escape(refused.reason)} ({_places(refused, base)})"
+
+
+def denied(found: Denial, *, base: Path | None) -> str:
+    """Write what was kept from a script, on what evidence, and the flag that would allow it."""
+    what = {"read": "reading", "write": "writing"}.get(found.operation, "the network")
+    where = "" if found.path is None else f" {near(found.path, base)}"
+    sure = (
+        "it was denied" if found.evidence == KERNEL else "perhaps it was denied (a guess from what it said)"
+    )
+    fix = "" if found.fix is None else f"; `{escape(found.fix)}` would allow it"
+    return f"{sure}: {what}{where}{fix}"
 
 
 def _places(cut: Narrowed | Refused, base: Path | None) -> str:

@@ -416,9 +416,9 @@ def _spoil(random_: random.Random, good: dict[str, Any]) -> bytes:
 def test_random_requests_fuzz(arena: Arena, mode: str) -> None:
     """Random terms, plans and descriptors: each comes to an end, one launcher serves them all, nothing stays.
 
-    SKILLRUN_FUZZ=N makes N requests, SKILLRUN_SEED repeats a failure.
+    SKILLRUN_FUZZ_LAUNCH=N, else SKILLRUN_FUZZ=N, makes N requests, SKILLRUN_SEED repeats a failure.
     """
-    count = int(os.environ.get("SKILLRUN_FUZZ", "120"))
+    count = int(os.environ.get("SKILLRUN_FUZZ_LAUNCH") or os.environ.get("SKILLRUN_FUZZ", "120"))
     seed = int(os.environ.get("SKILLRUN_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
     random_ = random.Random(seed)
     arena.script(FINE)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from arena import MODES, PYTHON, Faults
 
-from skillrun import Host, Termination
+from skillrun import Host, Termination, UsageError
 
 if TYPE_CHECKING:
     from arena import Arena
@@ -205,7 +205,7 @@ def test_odd_timeouts_do_not_harm_the_launcher(arena: Arena, mode: str) -> None:
     with arena.runner(mode) as runner:
         for seconds in (1e-9, 0.0, -5.0, float("nan"), float("inf"), 1e12):
             with faults.of(seconds):
-                with contextlib.suppress(ValueError):
+                with contextlib.suppress(UsageError):
                     result = runner.run("demo", "go.sh", timeout=seconds)
                     assert result.termination in {Termination.EXITED, Termination.TIMED_OUT}
                 assert runner.run("demo", "go.sh").ok

@@ -1,0 +1,173 @@
+"""Denials: what the sandbox seems to have kept from a script that failed, each with what speaks for it.
+
+The sandbox is never blamed for a path that it does not keep, nor for one that the caller could not use either.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from skillrun.launch.result import Denial, Termination
+from skillrun.resources import table
+from skillrun.sandbox.complete import protected_names
+from skillrun.sandbox.policy import Access, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from skillrun.launch.drive import Outcome
+    from skillrun.launch.ready import Ready
+    from skillrun.launch.verdict import Verdict
+    from skillrun.permissions.flags import Flags
+    from skillrun.permissions.grant import Grant
+    from skillrun.permissions.place import Place
+    from skillrun.sandbox.backend import LaunchPlan, Probe
+    from skillrun.skills.model import Skill
+
+GUESS: Final = "guess"
+MOST: Final = 10
+"""Denials told at most: a script may print what looks like thousands."""
+_CANDIDATES: Final = 200
+_LONGEST_PATH: Final = 4096  # PATH_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """Something that may have been kept from a script; `operation` is one of `profiles/denials.yaml`, or read."""
+
+    operation: str
+    path: Path | None = None
+    evidence: str = GUESS
+
+
+def denials(
+    ready: Ready,
+    verdict: Verdict,
+    outcome: Outcome,
+    *,
+    plan: LaunchPlan,
+    probe: Probe,
+    grant: Callable[[Skill, str, Place, Flags], Grant],
+) -> tuple[Denial, ...]:
+    """Find out what was kept from a script that failed; `grant` decides about it again with other flags."""
+    if not failed(verdict) or plan.level is None:  # without a level nothing was confined
+        return ()
+    found = confirmed(suspects(outcome.stderr.text, ready.policy.cwd), ready.policy, probe)
+    return tuple(
+        denial(one, grant(ready.skill, ready.digest, ready.place, asking(one, ready.flags))) for one in found
+    )
+
+
+def failed(verdict: Verdict) -> bool:
+    """Whether a script ended badly by itself; one that was ended was not stopped by a denial."""
+    if verdict.termination is Termination.SIGNALED:
+        return True
+    return verdict.termination is Termination.EXITED and verdict.exit_code != 0
+
+
+def suspects(stderr: str, cwd: Path) -> Iterator[Suspect]:
+    """Give what a script's words look like, latest last, by `profiles/denials.yaml`."""
+    for pattern, operation in _patterns():
+        for found in pattern.finditer(stderr):
+            words = found.groupdict()
+            text = words.get("quoted") or words.get("bare")
+            if operation == "network":
+                yield Suspect(operation)
+            elif text and len(text) < _LONGEST_PATH and "\0" not in text:
+                yield Suspect(operation, cwd / text)
+
+
+def confirmed(found: Iterable[Suspect], policy: Policy, probe: Probe) -> tuple[Suspect, ...]:
+    """Keep what the sandbox does keep from this run and the caller could do, each once, with its operation."""
+    kept: dict[tuple[str, Path | None], Suspect] = {}
+    for _, suspect in zip(range(_CANDIDATES), found, strict=False):
+        if suspect.path is None:
+            sure: Suspect | None = None if policy.network else suspect
+        else:
+            sure = _sure(suspect, suspect.path, policy, probe)
+        if sure is not None:
+            kept.setdefault((sure.operation, sure.path), sure)
+        if len(kept) >= MOST:
+            break
+    return tuple(kept.values())
+
+
+def denial(suspect: Suspect, allowed: Grant) -> Denial:
+    """Make a denial; `allowed` is the grant of the same run with the smallest flag.
+
+    Without a fix where that would not be granted: a secret, a `deny` line, a floor, a protected path.
+    """
+    fix = None
+    if _helps(suspect, allowed):
+        fix = f"--{suspect.operation}" + ("" if suspect.path is None else f" {suspect.path}")
+    return Denial(suspect.operation, suspect.path, suspect.evidence, fix)
+
+
+def asking(suspect: Suspect, flags: Flags) -> Flags:
+    """Add to the flags of a run the smallest one that would allow what was denied."""
+    if suspect.path is None:
+        return replace(flags, network=True)
+    if suspect.operation == "write":
+        return replace(flags, write=(*flags.write, str(suspect.path)))
+    return replace(flags, read=(*flags.read, str(suspect.path)))
+
+
+def _helps(suspect: Suspect, allowed: Grant) -> bool:
+    path = suspect.path
+    if path is None:
+        return allowed.capabilities.network.everything
+    if suspect.operation == "read":
+        return allowed.allows_read(path)
+    covered = (kept.path for kept in protected_names((path,), ()))
+    return allowed.allows_write(path) and not any(_within(path, other) for other in covered)
+
+
+def _sure(suspect: Suspect, path: Path, policy: Policy, probe: Probe) -> Suspect | None:
+    """Return a suspect with its physical path and what was denied of it, None where the sandbox allows it.
+
+    Only names are looked up on the disk: the path is a script's own text, and nothing is opened.
+    """
+    try:
+        physical = Path(os.path.realpath(path))
+        there = physical.exists()
+    except (OSError, ValueError):
+        return None
+    reads, writes = _allowed(policy, physical, probe)
+    told = suspect.operation
+    if there and told != "write" and not reads:
+        return Suspect("read", physical, suspect.evidence) if os.access(physical, os.R_OK) else None
+    # What is really missing may be read and is not there; only where its folder is hidden was nothing made.
+    if writes or (told == "missing" and (there or _allowed(policy, physical.parent, probe)[0])):
+        return None
+    target = physical if there else physical.parent
+    if not target.exists() or not os.access(target, os.W_OK):
+        return None
+    return Suspect("write", physical, suspect.evidence)
+
+
+def _allowed(policy: Policy, path: Path, probe: Probe) -> tuple[bool, bool]:
+    """Whether a run may read and write a physical path; a grant inside of something that is kept wins, as scratch does."""
+    rules = [rule for rule in policy.rules if _within(path, rule.path)]
+    kept = [
+        one
+        for one in policy.kept
+        if _within(path, one.path) and not any(one.path in rule.path.parents for rule in rules)
+    ]
+    if any(not one.readable for one in kept):
+        return False, False
+    writes = not kept and any(rule.access is Access.WRITE for rule in rules)
+    return bool(rules) or any(_within(path, Path(place.path)) for place in probe.system), writes
+
+
+def _within(path: Path, root: Path) -> bool:
+    return path == root or root in path.parents
+
+
+@functools.cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple((re.compile(row["pattern"]), row["operation"]) for row in table("denials"))
