@@ -16,7 +16,7 @@ from skillrun.launch.aftermath import violations
 from skillrun.launch.capture import Keep
 from skillrun.launch.drive import Drive
 from skillrun.launch.faults import named
-from skillrun.launch.launcher import Launcher
+from skillrun.launch.platform import launcher
 from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.result import Result, Termination
 from skillrun.launch.root import shared_root
@@ -102,7 +102,7 @@ class Runner:
         )
         self.workspace = check_workspace(workspace, home=self.host.home, allowed=self.layers.workspaces)
         self._ceiling_file = ceiling if isinstance(ceiling, Path) else None
-        self.launcher = Launcher(temporary=self.host.temporary)
+        self.launcher = launcher(self.host.temporary)
         self._furnished: Path | None = None
         self._unremoved: list[Path] = []
         self._interpreters: dict[Command, tuple[tuple[int, ...], Interpreter]] = {}
