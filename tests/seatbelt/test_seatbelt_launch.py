@@ -121,7 +121,7 @@ def test_the_environment_and_limits_are_the_scripts_own(mac: Mac) -> None:
     mac.script(
         "#!/usr/bin/python3\nimport os, resource, json\n"
         "print(json.dumps([sorted(os.environ), resource.getrlimit(4)[0], resource.getrlimit(1)[0],"
-        " sorted(os.listdir('/proc/self/fd')), os.getsid(0) == os.getpgid(0), os.getcwd()]))\n"
+        " sorted(os.listdir('/dev/fd')), os.getsid(0) == os.getpgid(0), os.getcwd()]))\n"
     )
     os.environ["SECRET_OF_THE_OWNER"] = "x"
     try:
