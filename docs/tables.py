@@ -40,6 +40,7 @@ from skillrun.sandbox.environment import environment
 from skillrun.sandbox.linux.backend import Linux
 from skillrun.sandbox.passthrough import Passthrough
 from skillrun.sandbox.policy import Policy
+from skillrun.sandbox.seatbelt.backend import Seatbelt
 from skillrun.skills.digest import FileIdentity
 from skillrun.skills.front_matter import read_front_matter
 from skillrun.skills.model import Skill
@@ -479,6 +480,7 @@ def guarantees() -> str:
             Linux(1),
             Probe("linux", "x86_64", landlock=5, seccomp=True),
         ),
+        "`seatbelt`": (Seatbelt(), Probe("darwin", "arm64")),
         "`passthrough`": (Passthrough(), Probe("linux", "x86_64")),
     }
     answers = []
