@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import keys
 import presence
+import seatbelt_parts
 
 from skillrun.cli.run import EXIT_OF_RULE
 from skillrun.errors import ConfigError, SkillError, UsageError
@@ -39,6 +40,7 @@ from skillrun.sandbox.environment import environment
 from skillrun.sandbox.linux.backend import Linux
 from skillrun.sandbox.passthrough import Passthrough
 from skillrun.sandbox.policy import Policy
+from skillrun.sandbox.seatbelt.backend import Seatbelt
 from skillrun.skills.digest import FileIdentity
 from skillrun.skills.front_matter import read_front_matter
 from skillrun.skills.model import Skill
@@ -478,6 +480,7 @@ def guarantees() -> str:
             Linux(1),
             Probe("linux", "x86_64", landlock=5, seccomp=True),
         ),
+        "`seatbelt`": (Seatbelt(), Probe("darwin", "arm64")),
         "`passthrough`": (Passthrough(), Probe("linux", "x86_64")),
     }
     answers = []
@@ -580,5 +583,6 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
         *(request_errors, config_keys, ceiling_keys, ceiling_presence, ceiling_errors, presets, env_refused),
         *(env_always, secrets, protected, quarantined, git_commands, suffixes, system_paths, devices),
         *(interpreters, filter_rules, level1_calls, guarantees, workspaces, exit_codes),
+        *(seatbelt_parts.seatbelt_profile, seatbelt_parts.audit_rules),
     )
 }

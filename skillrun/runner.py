@@ -13,8 +13,8 @@ from skillrun.host import Host
 from skillrun.launch.aftermath import violations
 from skillrun.launch.denials import denials
 from skillrun.launch.drive import Drive
-from skillrun.launch.launcher import Launcher
 from skillrun.launch.placeholders import Placeholders
+from skillrun.launch.platform import launcher
 from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.refusing import refusal_of
 from skillrun.launch.result import Result, Termination
@@ -113,7 +113,7 @@ class Runner:
         self._recorder = recorder and checked(
             recorder, workspace=self.workspace, roots=self._guards.skill_roots
         )
-        self.launcher = Launcher(temporary=self.host.temporary)
+        self.launcher = launcher(self.host.temporary)
         self._scratches = Scratches(self.launcher)
         self._placed = Own(Placeholders)
         self._admission = Admission(at_once=at_once, waiting=waiting)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from skillrun.launch.capture import Captured, Sink
     from skillrun.launch.launcher import Launcher, Sent
+    from skillrun.launch.session import Session
     from skillrun.sandbox.backend import LaunchPlan
 
 _MARGIN = 10.0  # seconds beyond deadline and grace after which the launcher itself is given up
@@ -52,7 +53,7 @@ class Outcome:
 class Drive:
     """The owner's side of one run, driven by one thread; `cancel` may be called from any."""
 
-    launcher: Launcher
+    launcher: Launcher | Session
     plan: LaunchPlan
     stdin: bytes
     stdout: Sink
@@ -165,7 +166,7 @@ def _pipes(count: int) -> list[int]:
     made: list[int] = []
     try:
         for _ in range(count):
-            made += os.pipe2(os.O_CLOEXEC)
+            made += os.pipe()  # close-on-exec, as all that Python opens
     except OSError:
         for descriptor in made:
             os.close(descriptor)

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillrun.launch.launcher import Launcher
+    from skillrun.launch.session import Session
 
 
 class Scratches:
     """Makes scratch folders in the folder of a launcher that lives, and removes them. Thread-safe."""
 
-    def __init__(self, launcher: Launcher) -> None:
+    def __init__(self, launcher: Launcher | Session) -> None:
         self._launcher = launcher
         self._furnished: Path | None = None
         self._unremoved: deque[Path] = deque()

@@ -87,7 +87,8 @@ def explain_failure(failed: Mapping[str, Any], policy: Policy) -> Problem:
     number, program = failed["errno"], policy.argv[0]
     if failed["stage"] != "exec":
         message = f"the sandbox could not be set up (stage `{failed['stage']}`: {failed['message']})"
-        return error("setup-failed", message, at=at, help="`skillrun doctor` shows what this host can do")
+        advice = failed.get("help") or "`skillrun doctor` shows what this host can do"
+        return error("setup-failed", message, at=at, help=advice)
     if number == errno.E2BIG:
         return too_large(policy.argv, policy.environ) or error(
             "arguments-too-large",

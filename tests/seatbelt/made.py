@@ -60,7 +60,7 @@ def policy(
         network=network,
         searched=True,
         timeout=60,
-        limits=Limits(),
+        limits=Limits(1 << 30, 100, 1 << 30, 1 << 20),
         require=Requirement.CONFINED,
         unconfined=None,
     )

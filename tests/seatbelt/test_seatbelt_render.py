@@ -6,6 +6,7 @@ import random
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jinja2
 import pytest
@@ -13,14 +14,21 @@ from made import SCRATCH, SKILL, evaluator, policy
 
 from skillrun import resources
 from skillrun.errors import ConfigError
+from skillrun.permissions.grant import Requirement
+from skillrun.sandbox.backend import Probe
+from skillrun.sandbox.landscape import Spot
 from skillrun.sandbox.seatbelt import render as rendering
 from skillrun.sandbox.seatbelt.arrange import MOST_BYTES, protected_names, secret_names
+from skillrun.sandbox.seatbelt.backend import Seatbelt
 from skillrun.sandbox.seatbelt.evaluate import Tier
 from skillrun.sandbox.seatbelt.parse import parse
 from skillrun.sandbox.seatbelt.regexes import folded
 from skillrun.sandbox.seatbelt.render import render
 from skillrun.sandbox.seatbelt.source import Source
 from skillrun.sandbox.seatbelt.syntax import Kind, read
+
+if TYPE_CHECKING:
+    from skillrun.sandbox.landscape import Landscape
 
 WORK = "/Users/u/work"
 HOSTILE = [
@@ -171,6 +179,8 @@ def test_places_with_all_names_are_one_parameter() -> None:
     places = ("/w", "/w/deep/repository")
     protected = [f"{place}/{name}" for place in places for name in protected_names()]
     denied = [f"/w/{name}" for name in secret_names()]
+    # As `complete` does it: a name that is secret and protected is hidden, and stands in that list only.
+    protected = [path for path in protected if path not in denied]
     made = policy(write=["/w"], denied=[*denied, "/w/more"], protected=[*protected, "/w/one"])
     values = dict(render(*made).parameters)
 
@@ -364,6 +374,47 @@ def test_scratch_of_other_runs_is_out_of_reach() -> None:
         assert not asked.decide("file-read-data", path).allowed
         assert not asked.decide("file-write-create", path).allowed
     assert not asked.decide("file-write-unlink", SCRATCH).allowed
+
+
+def test_path_has_only_folders_that_are_open() -> None:
+    """Execvp stops at a folder that it may not look into, so PATH names none."""
+    made, landscape = policy(read=["/Users/u/.nvm/versions/node/v22"])
+    environ = (
+        (
+            "PATH",
+            "/opt/homebrew/bin:/Users/u/.nvm/versions/node/v22/bin:/usr/local/bin:/usr/bin:/bin:/usr/binx",
+        ),
+    )
+    plan = Seatbelt().plan(replace(made, environ=environ), _with_cwd(landscape), Probe("darwin", "arm64"))
+    assert plan.wire["env"]["PATH"] == "/Users/u/.nvm/versions/node/v22/bin:/usr/bin:/bin"
+
+
+def _with_cwd(landscape: Landscape) -> Landscape:
+    return replace(landscape, spots={**landscape.spots, Path(WORK): Spot(1, 99, folder=True)})
+
+
+def test_the_plan_and_its_guarantees() -> None:
+    """The plan carries the profile and its parameters; what is not enforced is said."""
+    made, landscape = policy(network=True)
+    plan = Seatbelt().plan(made, _with_cwd(landscape), Probe("darwin", "arm64"))
+    rendered = render(made, landscape)
+
+    assert (plan.backend, plan.level) == ("seatbelt", None)
+    assert plan.wire["profile"] == rendered.text
+    assert plan.wire["parameters"] == list(rendered.parameters)
+    assert {name: state.value for name, state in plan.guarantees.items()} == {
+        "fs-read": "enforced",
+        "fs-write": "enforced",
+        "network": "open",
+        "ipc": "partial",
+        "processes": "partial",
+        "environment": "enforced",
+        "limits": "partial",
+        "names": "partial",
+    }
+    assert plan.guarantees.missing(Requirement.CONFINED) == ()
+    assert set(plan.guarantees.missing(Requirement.FULL)) == {"ipc", "processes", "limits"}
+    assert [problem.rule for problem in Seatbelt().problems(Probe("linux", "x86_64"))] == ["backend-platform"]
 
 
 def test_every_allow_has_its_reason() -> None:

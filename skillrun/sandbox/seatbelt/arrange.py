@@ -18,6 +18,7 @@ from skillrun.sandbox.seatbelt.regexes import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from skillrun.sandbox.landscape import Landscape
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 16_000
 """Of one rule's patterns. The compiler takes 65,535 of one operation's list (nix#4119); nix stays below 16 KiB too."""
 _OVERHEAD: Final = 64  # bytes that a pattern costs besides its text, counted generously
+_TRIED: Final = (
+    3  # names of a list by which a place is looked for; of so many at least one is in no other list
+)
 _LONGEST: Final = 8_192  # bytes of one path; a Mac itself takes 1,024
 
 Names = tuple[tuple[str, str], ...]
@@ -163,8 +167,9 @@ def _kept(landscape: Landscape, roots: Sequence[str], writes: Sequence[str]) -> 
     guarded = {
         path for path, readable in texts if readable and (path.startswith(below) or path in at_or_above)
     }
-    guarded_places = _grouped(guarded, protected_names(), writes)
-    hidden_places = _grouped(hidden, secret_names(), roots)
+    # A name that is protected and secret is hidden, and counts as kept in either list.
+    guarded_places = _grouped(guarded, protected_names(), writes, besides=hidden)
+    hidden_places = _grouped(hidden, secret_names(), roots, besides=frozenset())
     return _KeptPaths(
         _collapsed(map(_text, guarded)),
         _collapsed(map(_text, hidden)),
@@ -173,31 +178,33 @@ def _kept(landscape: Landscape, roots: Sequence[str], writes: Sequence[str]) -> 
     )
 
 
-def _grouped(paths: set[str], names: frozenset[str], likely: Sequence[str]) -> list[str]:
-    """Take the places out of a set of paths in which every one of a list of names is kept, and return them."""
+def _grouped(
+    paths: set[str], names: frozenset[str], likely: Sequence[str], *, besides: AbstractSet[str]
+) -> list[str]:
+    """Take the places out of a set of paths in which every one of a list of names is kept, and return them.
+
+    `besides` are paths that are kept in another way, and count as kept.
+    """
     places = []
-    pending = list(likely)
+    pending = [place for place in likely if place != "/"]
     while pending:
         place = pending.pop()
         there = _in_place(place, names)
-        if there <= paths:
+        if there - besides <= paths:
             places.append(place)
             paths -= there
-        if not pending and len(paths) >= len(names):
+        if not pending and len(paths) >= len(names) // 2:
             # Places that nobody thought of, such as a repository deep in a workspace: found by any one name.
-            first = f"/{min(names)}"
-            pending = [
-                path.removesuffix(first) or "/"
-                for path in paths
-                if path.endswith(first) and _in_place(path.removesuffix(first), names) <= paths
-            ]
+            ends = tuple(f"/{name}" for name in sorted(names)[:_TRIED])
+            found = {path[: -len(end)] for path in paths for end in ends if path.endswith(end)} - {""}
+            pending = [place for place in found if _in_place(place, names) - besides <= paths]
     return sorted(places)
 
 
 @functools.lru_cache(maxsize=256)
 def _in_place(place: str, names: frozenset[str]) -> frozenset[str]:
     """Return the paths of names in a place."""
-    return frozenset(f"{place.rstrip('/')}/{name}" for name in names)
+    return frozenset(f"{place}/{name}" for name in names)
 
 
 def _collapsed(paths: Iterable[str]) -> list[str]:

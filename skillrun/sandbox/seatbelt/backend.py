@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LAUNCHER: Final = "/usr/bin/sandbox-exec"
 """By its absolute path: one found on PATH could be anybody's."""
+# The folders of `profiles/seatbelt/system.sb.j2` that hold programs.
+_SYSTEM_PATH: Final = frozenset({"/usr/bin", "/bin", "/usr/sbin", "/sbin"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,12 @@ class Seatbelt:
             backend=self.name,
             level=None,
             guarantees=self.guarantees(policy, probe),
-            wire={**plan, "profile": rendered.text, "parameters": list(rendered.parameters)},
+            wire={
+                **plan,
+                "env": {**plan["env"], "PATH": search_path(policy)},
+                "profile": rendered.text,
+                "parameters": list(rendered.parameters),
+            },
             warnings=(
                 warning(
                     "processes-partial",
@@ -80,6 +87,24 @@ class Seatbelt:
                 ),
             ),
         )
+
+
+def search_path(policy: Policy) -> str:
+    """Return PATH without the folders that the profile keeps closed.
+
+    execvp goes on after a folder that holds no such name, and stops at one that it may not look into: EPERM is
+    none of the errors it passes over. Where the interpreter lies behind a link, its real folder takes the place.
+    """
+    real = [] if policy.interpreter is None else [str(policy.interpreter.real.parent)]
+    named = dict(policy.environ).get("PATH", "").split(":")
+    opened = [f"{rule.path}/" for rule in policy.rules]
+    return ":".join(
+        dict.fromkeys(
+            folder
+            for folder in (*real, *named)
+            if folder in _SYSTEM_PATH or any(f"{folder}/".startswith(top) for top in opened)
+        )
+    )
 
 
 def _one_line(value: str) -> str:

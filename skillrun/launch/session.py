@@ -1,0 +1,219 @@
+"""Session: what the launcher is on Linux, where there is none: each run a process in a session of its own.
+
+It speaks as a launcher does, so a run is driven in one way everywhere. A thread of this process stands in for the
+launcher's watch: deadline, memory, cancel, and the end of the whole tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from skillrun.confine.trees import remove_root
+from skillrun.launch.faults import LauncherError, explain
+from skillrun.launch.launcher import Sent
+from skillrun.launch.preflight import Preflight, in_a_sandbox
+from skillrun.launch.root import make_root
+from skillrun.launch.watch import Watch
+from skillrun.problem import Problem, error
+from skillrun.resources import PACKAGE
+from skillrun.sandbox.backend import Probe
+from skillrun.sandbox.seatbelt.backend import LAUNCHER
+from skillrun.skills.digest import identity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillrun.sandbox.backend import LaunchPlan
+
+_PROFILES: Final = (
+    "profiles"  # beside the scratch folders, and like those in a folder that is kept from every run
+)
+
+
+class Session:
+    """Starts runs of one process without a launcher. Thread-safe.
+
+    `program` is sandbox-exec, by its absolute path. `temporary` is where the folder of all scratch folders is
+    made.
+    """
+
+    def __init__(self, *, temporary: Path, program: str = LAUNCHER, system: str = sys.platform) -> None:
+        self._temporary = temporary
+        self._program = program
+        self._platform = system
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._preflight = Preflight(program)
+        self._watches: set[Watch] = set()
+        self.scratch_root = Path()
+
+    def start(self) -> Probe:
+        """Make the folder of scratch folders, and return what this host can do."""
+        self.folder()
+        return self.probe()
+
+    def folder(self) -> Path:
+        """Return the folder for scratch folders; one that somebody removed is made anew."""
+        with self._lock:
+            if self._owner != os.getpid() or not self.scratch_root.is_dir():
+                try:
+                    self.scratch_root = Path(make_root(self._temporary)).resolve()
+                    (self.scratch_root / _PROFILES).mkdir(mode=0o700)
+                except OSError as problem:
+                    message = f"no folder can be made in the temporary folder `{self._temporary}`: {problem.strerror}"
+                    raise LauncherError(
+                        error("temporary-folder", message, help="name another by TMPDIR")
+                    ) from problem
+                self._owner = os.getpid()
+            return self.scratch_root
+
+    def probe(self) -> Probe:
+        """Return what this host can do: whether there is a sandbox-exec, and whether we are in a sandbox ourselves."""
+        return Probe(
+            platform=self._platform,
+            machine=platform.machine(),
+            root=os.geteuid() == 0,
+            problems=tuple(self._problems()),
+        )
+
+    def _problems(self) -> list[Problem]:
+        if not os.access(self._program, os.X_OK):
+            return [error("backend-sandbox-exec", f"there is no `{self._program}`")]
+        if self._platform == sys.platform and in_a_sandbox():
+            message = "this process is in a sandbox already, and macOS allows no second one in it"
+            return [error("backend-nested", message, help="start skillrun outside of that sandbox")]
+        return []
+
+    def request(
+        self, launch: LaunchPlan, pipes: Sequence[int], *, announce: bool = False, scratch: Path | None = None
+    ) -> Sent:
+        """Start a run with the script's ends of its pipes; return the control socket that its end is told on.
+
+        The pipes are closed here. Raises LauncherError when nothing could be started.
+        """
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            failed = self._refusal(launch)
+            command = [] if failed else self._command(launch)
+            if failed is None:
+                process = self._popen(launch.wire, command, pipes)
+                watch = Watch(process, launch.wire, theirs, scratch, announce=announce, done=self._done)
+                watch.check = lambda status: self._preflight.explain(status, command, launch.wire["argv"][0])
+                self._watches.add(watch)
+                watch.start()
+            else:
+                Watch.tell(theirs, {"event": "failed", "errno": None, **failed})
+                theirs.close()
+        except OSError as problem:
+            control.close()
+            theirs.close()
+            said = explain(problem, scratch or self.scratch_root)
+            raise said or LauncherError(
+                error("launcher-start", f"the script could not be started: {problem.strerror}")
+            ) from problem
+        finally:
+            for descriptor in pipes:
+                os.close(descriptor)
+        return Sent(control, control)
+
+    def _refusal(self, launch: LaunchPlan) -> dict[str, Any] | None:
+        """Say why a run must not start: a file that was exchanged, or a profile that macOS does not take."""
+        for path, device, inode, digest in launch.wire["identity"]:
+            found = Path(path).stat()
+            same = (found.st_dev, found.st_ino) == (device, inode)
+            if not same or (digest is not None and identity(Path(path)).sha256 != digest):
+                return {
+                    "stage": "identity",
+                    "changed": True,
+                    "message": f"`{path}` was changed since the run was planned",
+                }
+        if "profile" not in launch.wire:
+            return None
+        return self._preflight.check(launch.wire["profile"], self._confined(launch.wire))
+
+    def _command(self, launch: LaunchPlan) -> list[str]:
+        """Write the command line: the profile by `-f`, each path by `-D`, and what runs."""
+        argv = list(launch.wire["argv"])
+        return [*self._confined(launch.wire), *argv] if "profile" in launch.wire else argv
+
+    def _confined(self, wire: Mapping[str, Any]) -> list[str]:
+        """Write the profile to a file that no run can reach, and return the command that confines by it."""
+        name = self._preflight.digest(wire["profile"])
+        file = self.scratch_root / _PROFILES / f"{name}.sb"
+        if not file.exists():
+            made = file.with_suffix(f".{threading.get_ident()}")
+            descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as text:
+                text.write(wire["profile"])
+            made.replace(file)
+        definitions = [word for name, value in wire["parameters"] for word in ("-D", f"{name}={value}")]
+        return [self._program, "-f", str(file), *definitions]
+
+    @staticmethod
+    def _popen(
+        wire: Mapping[str, Any], command: Sequence[str], pipes: Sequence[int]
+    ) -> subprocess.Popen[bytes]:
+        """Start it in a session of its own, with the pipes and nothing else of ours."""
+        folder, device, inode = wire["cwd"]
+        found = Path(folder).stat()
+        if (found.st_dev, found.st_ino) != (device, inode):
+            raise FileNotFoundError(2, f"`{folder}` is not the folder that was planned with")
+        limits = [f"{number}:{value}" for number, value in wire["rlimits"]]
+        environ = [f"{name}={value}" for name, value in wire["env"].items()]
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                str(PACKAGE / "confine" / "session.py"),
+                *limits,
+                "--",
+                *environ,
+                "--",
+                *command,
+            ],
+            stdin=pipes[0],
+            stdout=pipes[1],
+            stderr=pipes[2],
+            cwd=folder,
+            env={},
+            start_new_session=True,  # a group to kill, and no terminal
+        )
+
+    def lost(self, by: socket.socket, *, stuck: bool) -> bool:  # noqa: ARG002 - as the launcher's
+        """End every run that is still watched, and wait: a watch always speaks before it ends."""
+        self._end_all()
+        return True
+
+    def _end_all(self) -> None:
+        watches = tuple(self._watches)
+        for watch in watches:
+            watch.cancel()
+        for watch in watches:
+            watch.join()
+
+    def _done(self, watch: Watch) -> None:
+        self._watches.discard(watch)
+
+    def unusable(self, root: Path, problem: OSError) -> LauncherError:
+        """Explain why no scratch folder can be made in a root."""
+        said = explain(problem, root)
+        message = f"no scratch folder can be made in `{root}`: {problem.strerror}"
+        return said or LauncherError(error("scratch-folder", message, help="run it again"))
+
+    def close(self) -> None:
+        """End every run, and remove what is left of scratch folders."""
+        if self._owner != os.getpid():
+            return
+        self._end_all()
+        with self._lock, contextlib.suppress(OSError):
+            remove_root(str(self.scratch_root))
+            self._owner = 0
