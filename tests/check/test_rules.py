@@ -39,7 +39,9 @@ def test_flagged(name: str, collection: Collection, snapshot: Callable[[str, str
     )
     assert str(collection.folder) not in text, "a finding has no place of this machine in it"
     # What a parser says of an error, and how it counts, depends on its version.
-    snapshot(f"{name}.txt", re.sub(r"Python 3\.\d+ can't parse it: .*", "PYTHON can't parse it: REASON", text))
+    snapshot(
+        f"{name}.txt", re.sub(r"Python 3\.\d+ can't parse it: .*", "PYTHON can't parse it: REASON", text)
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
