@@ -185,8 +185,8 @@ def test_markdown_is_not_broken_by_names(two: Callable[..., tuple[SkillChange, .
     assert change.state is State.CHANGED
     lines = list(differing.markdown([change]))
     row = next(line for line in lines if "evil" in line)
-    assert len(re.split(r"(?<!\\)\|", row)) == 7
-    cell = re.split(r"(?<!\\)\|", row)[5].strip()
+    assert len(re.split(r"(?<!\\)\|", row)) == 6
+    cell = re.split(r"(?<!\\)\|", row)[4].strip()
     fence = re.match("`+", cell)
     assert fence is not None
     assert cell.endswith(fence[0])
