@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import check_schemas
 import tables
 
 import schemas
@@ -50,7 +51,14 @@ def wanted(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
         text = page.read_text(encoding="utf-8")
         if _OPENING in text:
             yield page, render(text, page.relative_to(root).as_posix())
-    for name, schema in (("skill-md", schemas.skill_md()), ("skillrun-yaml", schemas.skillrun_yaml())):
+    written = {
+        "skill-md": schemas.skill_md(),
+        "skillrun-yaml": schemas.skillrun_yaml(),
+        "check": check_schemas.check(),
+        "skillrun-lock": check_schemas.lock(),
+        "skillrun-baseline": check_schemas.baseline(),
+    }
+    for name, schema in written.items():
         yield (
             root / "schemas" / f"{name}.schema.json",
             json.dumps(schema, indent=2, ensure_ascii=False) + "\n",

@@ -83,7 +83,13 @@ def open_base(
     if is_folder(name):
         there = Path(current, name)
         if not there.is_dir():
-            raise UsageError(error("base-missing", f"the folder `{name}` does not exist"))
+            raise UsageError(
+                error(
+                    "base-missing",
+                    f"the folder `{name}` does not exist",
+                    help="name a folder, or a revision without a slash",
+                )
+            )
         yield Base(name, there.resolve(), there.resolve(), folder)
         return
     repository = open_repository(folder, host)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from skillrun.check import ignores
+from skillrun.check.deeper import too_deep
 from skillrun.check.registry import RULES
 from skillrun.check.rules import policy_changed
 from skillrun.check.subject import Subject
@@ -92,11 +93,12 @@ def check(
     lock, the policy. `belief` says which ignores count; the others are findings themselves.
     """
     subjects = subjects_of(catalog, project) if subjects is None else tuple(subjects)
-    found: list[Finding] = [one for problem in catalog.problems for one in told(problem, None)]
+    found: list[Finding] = [one for problem in catalog.problems for one in told(problem, None, project)]
+    found += too_deep(catalog, project)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the compiler thinks of a stranger's style is nobody's concern
         for subject in subjects:
-            found += [one for problem in subject.problems for one in told(problem, subject)]
+            found += [one for problem in subject.problems for one in told(problem, subject, project)]
             for rule in RULES:
                 if rule.one is not None:
                     found += rule.one(subject, project)

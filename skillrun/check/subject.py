@@ -163,6 +163,7 @@ class Subject:
 
     def resolved(self, path: str) -> Path:
         """Resolve a path that a script uses: relative ones from the folder it runs in."""
+        path = "~/" if path == "~" else path
         return self._resolve(Spelled(path, At(self.skill.manifest)))
 
     def covers(self, kind: Kind, path: Path) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillrun.check.finding import Finding
+    from skillrun.check.project import Project
     from skillrun.check.rule import Rule
     from skillrun.check.subject import Subject
     from skillrun.problem import Problem
@@ -61,7 +62,7 @@ _SPECIFICATION: Final = frozenset({spec_name.RULE, spec_description.RULE, same_k
 _QUOTED = re.compile(r"`([^`]*)`")
 
 
-def told(problem: Problem, subject: Subject | None) -> Iterator[Finding]:
+def told(problem: Problem, subject: Subject | None, project: Project) -> Iterator[Finding]:
     """Give the finding of one problem, none where a rule of its own says it."""
     rule = next((rule for start, rule in _RULES if problem.rule.startswith(start)), other_problem.RULE)
     if rule is None:
@@ -70,10 +71,12 @@ def told(problem: Problem, subject: Subject | None) -> Iterator[Finding]:
         return  # a description that is missing, which has its rule
     if rule is skill_unreadable.RULE and problem.severity is not Severity.ERROR:
         rule = other_problem.RULE
-    quoted = _QUOTED.search(problem.message)
+    # Paths relative to the project: a finding and its fingerprint are the same on every machine.
+    message = problem.message.replace(f"{project.folder}/", "")
+    quoted = _QUOTED.search(message)
     key = (problem.rule, quoted[1] if quoted is not None else "")
     severity = Severity.NOTE if rule in _SPECIFICATION else problem.severity
     owner = (
         None if rule is ceiling_idle.RULE else subject
     )  # a ceiling is nobody's own: said once, not for each skill
-    yield rule.finding(owner, problem.message, key=key, at=problem.at, help=problem.help, severity=severity)
+    yield rule.finding(owner, message, key=key, at=problem.at, help=problem.help, severity=severity)

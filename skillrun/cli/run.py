@@ -29,10 +29,13 @@ from skillrun.report import document
 from skillrun.report.receipt import no_result, receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from skillrun.launch.ready import Ready
     from skillrun.permissions.flags import Flags
     from skillrun.problem import Problem
+    from skillrun.runner import Runner
+    from skillrun.sandbox.backend import LaunchPlan
 
 TIMED_OUT, NOT_STARTED, CANNOT_EXECUTE, NO_INTERPRETER = 124, 125, 126, 127
 KILLED: Final = 128 + 9
@@ -83,6 +86,13 @@ class Run(Verb):
     is_flag=True,
     help="Refuse to run when anything asked for was cut.",
 )
+@click.option(
+    "--locked",
+    cls=Option,
+    section="Sandbox",
+    is_flag=True,
+    help="Refuse to run when skillrun.lock has not approved exactly this.",
+)
 @flag_options
 @click.option("--no-argument-grants", cls=Option, section="Permissions for this run", is_flag=True,
               help="Don't let it read the files that ARGS name.")  # fmt: skip
@@ -102,6 +112,7 @@ def command(
     flags: Flags,
     stdin: str | None,
     strict: bool,
+    locked: bool,
     no_argument_grants: bool,
     log: str | None,
     as_json: bool,
@@ -128,7 +139,7 @@ def command(
                 flags=flags,
                 typed=not no_argument_grants,
                 sinks=None if as_json else (Outlet(1, ctx.obj), Outlet(2, ctx.obj, overheard=_OVERHEARD)),
-                on_plan=teller.before,
+                on_plan=_held(runner, teller) if locked else teller.before,
             )
             code = exit_code(result)
             teller.after(result)
@@ -150,6 +161,17 @@ def command(
         if as_json:
             emit_bytes(document.write(no_result(Termination.CANCELLED, (problem,), arguments)))
         return stopped.exit_code
+
+
+def _held(runner: Runner, teller: Teller) -> Callable[[Ready, LaunchPlan], None]:
+    """Look at the lock when everything is known and nothing has started: what is compared is what would run."""
+    from skillrun.check.held import hold_to_lock  # noqa: PLC0415 - a plain run does without the rules
+
+    def before(ready: Ready, plan: LaunchPlan) -> None:
+        hold_to_lock(ready.skill, runner.layers, ready.digest, runner.host)
+        teller.before(ready, plan)
+
+    return before
 
 
 def exit_code(result: Result) -> int:

@@ -13,7 +13,7 @@ from skillrun.report.escape import escape
 from skillrun.report.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from skillrun.check.difference import SkillChange
     from skillrun.check.rights import Change
@@ -29,7 +29,7 @@ MOST_CHARACTERS: Final = 60_000
 def lines(changes: Sequence[SkillChange], view: View) -> Iterator[str]:
     """Write it for a terminal: `+` is more than before, `-` is less."""
     for one in changes:
-        yield view.style(escape(one.label), "bold") + f"  {_state(one)}"
+        yield f"{view.style(escape(one.label), 'bold')} {_state(one, escape)}".rstrip()
         for kind, title in _TITLES:
             for change in getattr(one, kind):
                 sign = _SIGNS[change.effect]
@@ -99,7 +99,7 @@ def code(text: str) -> str:
 
 def _part(one: SkillChange) -> Iterator[str]:
     yield ""
-    yield f"#### {code(one.label)} {_state(one)}"
+    yield f"#### {code(one.label)} {_state(one, code)}".rstrip()
     yield ""
     rows = [(title, change) for kind, title in _TITLES for change in getattr(one, kind)]
     if rows:
@@ -122,8 +122,8 @@ def _part(one: SkillChange) -> Iterator[str]:
             yield f"{listed}{more}"
 
 
-def _state(one: SkillChange) -> str:
-    moved = f" (was {escape(one.moved_from)})" if one.moved_from is not None else ""
+def _state(one: SkillChange, shown: Callable[[str], str]) -> str:
+    moved = f" (was {shown(one.moved_from)})" if one.moved_from is not None else ""
     word = "" if one.state is State.CHANGED else one.state.value
     return f"{word}{moved}{' (invalid: does not run)' if one.invalid else ''}".strip()
 

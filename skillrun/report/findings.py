@@ -61,9 +61,10 @@ def _plain(finding: Finding, view: View) -> str:
     gutter = " " * (
         len(str(at.line)) + 1 if at is not None and at.line is not None and at.excerpt is not None else 2
     )
-    notes = [f"also {spot(place, view.base)}" for place in finding.related[:_RELATED]]
-    if len(finding.related) > _RELATED:
-        notes.append(f"and {counted(len(finding.related) - _RELATED, 'more place')}")
+    related = [place for place in finding.related if place.path is not None]
+    notes = [f"also {spot(place, view.base)}" for place in related[:_RELATED]]
+    if len(related) > _RELATED:
+        notes.append(f"and {counted(len(related) - _RELATED, 'more place')}")
     if finding.confidence is not Confidence.HIGH:
         notes.append(f"confidence {finding.confidence.value}")
     return "\n".join((text, *(f"{gutter} {view.style('=', 'blue')} note: {note}" for note in notes)))

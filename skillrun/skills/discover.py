@@ -51,7 +51,8 @@ class RootStatus(enum.Enum):
 class Found:
     """What the walk of one root found. `own` says that it is an operator's root and not a project's.
 
-    The problems are about the root and its folders; a skill's own are in the skill.
+    The problems are about the root and its folders; a skill's own are in the skill. `deeper` are the folders
+    at the last level that have folders of their own, which were not looked at.
     """
 
     root: Path
@@ -59,6 +60,7 @@ class Found:
     own: bool
     skills: tuple[Skill, ...]
     problems: tuple[Problem, ...]
+    deeper: tuple[Path, ...] = ()
 
 
 def discover(root: Path, *, own: bool, home: Path | None, repository: Path | None = None) -> Found:
@@ -85,6 +87,7 @@ def discover(root: Path, *, own: bool, home: Path | None, repository: Path | Non
         own,
         tuple(walk.skills),
         tuple(walk.problems),
+        tuple(walk.deeper),
     )
 
 
@@ -114,6 +117,7 @@ class _Walk:
         self.problems: list[Problem] = []
         self.folders = 0
         self.stopped = False
+        self.deeper: list[Path] = []
 
     def run(self, physical: str, bound: str | None) -> None:
         self.descend(_Folder(physical, os.fspath(self.root), 0, bound, None))
@@ -152,6 +156,8 @@ class _Walk:
         elif near := [name for name in names if name.lower() == MANIFEST.lower()]:
             self.problems.append(misnamed(Path(folder.found), min(near)))
         if folder.depth >= DEPTH:
+            if any(entry.name not in _SKIPPED and entry.is_dir(follow_symlinks=False) for entry in entries):
+                self.deeper.append(Path(folder.found))
             return []
         if len(entries) > 1:
             entries.sort(key=_name if "".join(names).isascii() else _name_bytes)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from skillrun.check.subject import Subject, Used
 
-_DEVICES = (Path("/dev"), Path("/proc/self"))
+_DEVICES = (Path("/dev"), Path("/proc"))  # a run has its own
 _TEMPORARY = tuple(map(Path, ("/tmp", "/var/tmp")))  # noqa: S108 - paths to compare with: a run has its own
 
 

@@ -6,12 +6,15 @@ leads where it may not.
 **Why it matters.** A link is followed by whoever copies, packs or opens the skill, and decides then what is read:
 `data -> ~/.ssh` is a way to make somebody else's tool read it. skillrun does not follow it.
 
+**How bad.** Out of the project: an error. Nowhere: a warning. Elsewhere in the project: a note.
+
 **What to do.** Put the file itself there, or remove the link.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillrun.check.rule import Rule
@@ -35,23 +38,25 @@ def find(subject: Subject, project: Project) -> Iterator[Finding]:
         real = os.path.realpath(f"{top}/{entry.path}")
         if os.path.lexists(real) and is_inside(real, top):
             continue
-        dead = not os.path.lexists(real)
-        inside = project.label(subject.skill.path / real) if not dead else ""
-        where = (
-            "nowhere"
-            if dead
-            else f"to `{inside}`, outside of the skill"
-            if not inside.startswith("/")
-            else "out of the project"
-        )
+        where, severity = _leads(real, project)
         yield RULE.finding(
             subject,
             f"`{entry.path}` is a link that leads {where}",
-            key=(entry.path, "dead" if dead else "out"),
+            key=(entry.path, entry.link),
             at=At(subject.skill.path / entry.path),
-            severity=Severity.ERROR if inside.startswith("/") else None,
+            severity=severity,
             help="put the file itself there, or remove the link",
         )
+
+
+def _leads(real: str, project: Project) -> tuple[str, Severity]:
+    """Say where a link ends: nowhere, in the project, or outside of it, which is the worst of the three."""
+    if not os.path.lexists(real):
+        return "nowhere", Severity.WARNING
+    label = project.label(Path(real))
+    if label.startswith("/"):
+        return "out of the project", Severity.ERROR
+    return f"to `{label}`, outside of the skill", Severity.NOTE
 
 
 RULE = Rule("link-out", Severity.WARNING, __name__, one=find)

@@ -5,8 +5,8 @@ A Python script has a syntax error, a script is no text, or it is larger than wh
 **Why it matters.** It does not run, and nothing was found out about it: the other rules are silent about this
 script because they saw nothing, not because there is nothing.
 
-**How sure.** High. A script for a newer Python than the one that runs skillrun looks the same; the message names
-the version.
+**How sure.** High; low and a note where the error is one that a newer Python does not have (f-strings, 3.12). The
+message names the version that reads it.
 
 **What to do.** Mend it, or take it out of `scripts/`.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillrun.check.rule import Rule
+from skillrun.check.static.use import Confidence
 from skillrun.problem import At, Severity
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def find(subject: Subject, project: Project) -> Iterator[Finding]:  # noqa: ARG0
                 f"`{script.name}` was not checked: {reading.fault.message}",
                 key=(script.name,),
                 at=At(script.path, line or None, reading.fault.column if line else None, excerpt=excerpt),
-                help="mend it, or take it out of `scripts`",
+                severity=Severity.NOTE if reading.fault.newer else None,
+                confidence=Confidence.LOW if reading.fault.newer else Confidence.HIGH,
+                help="check it with that Python"
+                if reading.fault.newer
+                else "mend it, or take it out of `scripts`",
             )
 
 

@@ -30,32 +30,13 @@ if TYPE_CHECKING:
     from skillrun.check.subject import Subject
 
 # Where things are installed or which session this is: a script that looks at it works without it too.
-_HARMLESS = frozenset(
-    {
-        "PATH",
-        "HOME",
-        "TERM",
-        "COLUMNS",
-        "LINES",
-        "CI",
-        "DEBUG",
-        "NO_COLOR",
-        "FORCE_COLOR",
-        "CLAUDE_PLUGIN_ROOT",
-        "CLAUDE_SKILL_DIR",
-        "NODE_ENV",
-        "SHELL",
-        "EDITOR",
-        "VISUAL",
-        "PAGER",
-        "TEMP",
-        "TMP",
-        "TMPDIR",
-        "PWD",
-        "SKILL_DIR",
-        "WORKSPACE",
-    }
-)
+_HARMLESS = frozenset((
+    "PATH", "HOME", "USER", "USERNAME", "LOGNAME", "SHELL", "PWD", "TEMP", "TMP", "TMPDIR", "EDITOR", "VISUAL", "PAGER",
+    "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
+    "TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "DEBUG", "NODE_ENV",
+    "CI", "GITHUB_ACTIONS", "GITLAB_CI", "CIRCLECI", "TRAVIS", "BUILDKITE", "JENKINS_URL",
+    "CLAUDE_PLUGIN_ROOT", "CLAUDE_SKILL_DIR", "SKILL_DIR", "WORKSPACE",
+))  # fmt: skip
 
 
 def asks_for(name: str) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from skillrun.check.project import Project
     from skillrun.check.subject import Subject
 
-_VERBS = {Kind.READ: "reads", Kind.WRITE: "writes"}
+_VERBS = {Kind.READ: "uses", Kind.WRITE: "writes"}
 
 
 def find(subject: Subject, project: Project) -> Iterator[Finding]:  # noqa: ARG001 - the shape of every rule

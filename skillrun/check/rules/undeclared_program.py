@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from skillrun.check.rule import Rule
 from skillrun.check.rules._covered import sure
+from skillrun.check.static.shell import no_programs
 from skillrun.check.static.use import Kind
 from skillrun.problem import Severity
 
@@ -36,7 +37,7 @@ def find(subject: Subject, project: Project) -> Iterator[Finding]:  # noqa: ARG0
     own = {script.name.rpartition("/")[2] for script in subject.skill.scripts}
     for used in subject.uses(Kind.PROGRAM):
         name = used.use.value
-        if name is None or name in seen or name in own:
+        if name is None or name in seen or name in own or name in no_programs():
             continue
         seen.add(name)
         text = subject.manifest_text if text is None else text

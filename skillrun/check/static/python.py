@@ -144,10 +144,10 @@ def read(source: bytes, *, file: str) -> Reading:
             tree = ast.parse(source)
     except SyntaxError as wrong:
         version = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
-        return Reading(
-            "python",
-            fault=Fault(f"{version} can't parse it: {wrong.msg}", wrong.lineno, wrong.offset or None),
-        )
+        # Python 3.12 allows more inside an f-string; what else a newer one allows can't be told from an error.
+        newer = sys.version_info < (3, 12) and "f-string" in wrong.msg
+        said = f"{version} can't parse it: {wrong.msg}" + (", which Python 3.12 may take" if newer else "")
+        return Reading("python", fault=Fault(said, wrong.lineno, wrong.offset or None, newer=newer))
     except (ValueError, RecursionError, MemoryError, OverflowError) as wrong:
         return Reading("python", fault=Fault(f"it can't be parsed: {type(wrong).__name__}"))
     try:
@@ -338,7 +338,7 @@ class _File:
         text = self.names.text(path)
         if text is None or "://" in text.known or not text.known.strip() or text.known.startswith(SCRATCH):
             return
-        if "\n" in text.known or text.known in {"-", ":memory:"}:
+        if "\n" in text.known or text.known in {"-", ":memory:"} or text.known.startswith("file:"):
             return
         yield self.use(kind, node, text, what, confidence)
 

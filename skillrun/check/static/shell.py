@@ -31,7 +31,15 @@ _WRAPPERS: Final = frozenset(
         "setsid",
     }
 )
-_OPTION_VALUES: Final = re.compile(r"-[a-zA-Z]$")
+_OPTION_VALUES: Final = {
+    "sudo": ("-u", "-g", "-h", "-p", "-C", "-T"),
+    "doas": ("-u", "-C"),
+    "env": ("-u", "-C", "-S"),
+    "xargs": ("-n", "-I", "-P", "-L", "-d", "-a", "-E", "-s"),
+    "nice": ("-n",),
+    "timeout": ("-s", "-k"),
+    "stdbuf": ("-i", "-o", "-e"),
+}
 _WRITING: Final = frozenset({">", ">>", ">|", "&>", "&>>", "<>"})
 _TAKES_PATHS: Final = {
     "mkdir": Kind.WRITE,
@@ -43,7 +51,7 @@ _TAKES_PATHS: Final = {
 _LAST_IS_WRITTEN: Final = frozenset({"cp", "mv", "install", "ln"})
 _SECRET: Final = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|URL|ENDPOINT)$")
 _ENVIRONMENT: Final = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
-_ASKS: Final = (":?", "?", ":-", "-", ":+", "+", ":=")
+_ASKS: Final = (":?", "?", ":-", "-", ":+", "+")
 _PROGRAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
@@ -59,6 +67,9 @@ def read(text: str, *, embedded: bool = False) -> Reading:
             for use in uses
             if use.kind not in {Kind.READ, Kind.WRITE} or str(use.value).startswith(("/", "~"))
         ]
+    if any(command.words[:1] in (("source",), (".",)) for command in words.commands):
+        # A name with an underscore is then as good as always a function of the other file.
+        uses = [use for use in uses if use.kind is not Kind.PROGRAM or "_" not in str(use.value)]
     if not embedded:
         uses += _variables(words)
     uses.sort(key=lambda use: (use.line, use.column))
@@ -89,7 +100,7 @@ def _command(command: Command, words: Words) -> Iterator[Use]:
         yield Use(
             Kind.NETWORK, host, command.line, command.column, " ".join(w for w in known[:2] if w is not None)
         )
-    if program not in _no_programs():
+    if program not in no_programs():
         yield Use(Kind.PROGRAM, program, command.line, command.column, program)
 
 
@@ -100,19 +111,17 @@ def _unwrapped(words: tuple[str, ...]) -> list[str]:
         return []
     while len(line) > 1 and line[0] in _WRAPPERS:
         wrapper = line.pop(0)
-        while line and (
-            line[0].startswith("-")
-            or ("=" in line[0] and wrapper == "env")
-            or (wrapper == "timeout" and line[0][:1].isdigit())
-        ):
-            option = line.pop(0)
-            if (
-                wrapper in {"sudo", "xargs"}
-                and _OPTION_VALUES.fullmatch(option)
-                and option not in {"-E", "-n", "-r", "-0", "-H", "-i"}
-            ):
+        while line and _belongs_to(wrapper, line[0]):
+            if line.pop(0) in _OPTION_VALUES.get(wrapper, ()):
                 line[:1] = []
     return line
+
+
+def _belongs_to(wrapper: str, word: str) -> bool:
+    """Whether a word is an option of what starts the program, and not the program."""
+    if word.startswith("-"):
+        return True
+    return (wrapper == "env" and "=" in word) or (wrapper == "timeout" and word[:1].isdigit())
 
 
 def _variables(words: Words) -> Iterator[Use]:
@@ -123,7 +132,8 @@ def _variables(words: Words) -> Iterator[Use]:
     seen: set[str] = set()
     for name, operator, line, column in words.taken:
         asks = operator.startswith(_ASKS)
-        if name in seen or not _ENVIRONMENT.fullmatch(name) or (name in words.assigned and not asks):
+        own = name in words.assigned and name not in words.kept and not operator.startswith((":?", "?"))
+        if name in seen or not _ENVIRONMENT.fullmatch(name) or own:
             continue
         if asks or _SECRET.search(name):
             seen.add(name)
@@ -156,6 +166,7 @@ def _shown(word: str) -> str:
 
 
 @functools.cache
-def _no_programs() -> frozenset[str]:
+def no_programs() -> frozenset[str]:
+    """Return what is no program of its own, and what every system has."""
     known = table("check/programs")
     return frozenset((*known["builtins"]["names"], *known["everywhere"]["names"]))

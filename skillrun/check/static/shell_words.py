@@ -19,6 +19,7 @@ _IN_DOUBLE = re.compile(r"[^\"\\$`]+")
 _VARIABLE = re.compile(r"\$(?:\{(?P<braced>[^}\n]*)\}|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|[0-9@*#?$!-])")
 _HEREDOC = re.compile(r"<<(?P<dash>-?)[ \t]*(?P<quote>['\"\\]?)(?P<tag>[A-Za-z0-9_.!-]+)['\"]?")
 _REDIRECT = re.compile(r"(?:&>>?|>>|>\||<>|>&|<&|>|<)")
+_PLACEHOLDER = re.compile(r"<[A-Za-z][A-Za-z0-9_ -]*>(?=[\s\"';|&)]|$)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?\+?=")
 _BEFORE_COMMAND: Final = frozenset(
@@ -45,7 +46,8 @@ class Command:
 class Words:
     """The commands of a script, what it assigns and defines, and the variables it takes from outside.
 
-    `taken` is each variable that is read: name, the operator behind it in braces, line, column.
+    `taken` is each variable that is read: name, the operator behind it in braces, line, column. `kept` are those that
+    are given their own value or a default, as in `NAME=${NAME:-x}`: they come from outside though they are assigned.
     """
 
     text: str
@@ -53,6 +55,7 @@ class Words:
     assigned: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
     taken: list[tuple[str, str, int, int]] = field(default_factory=list)
+    kept: set[str] = field(default_factory=set)
     _starts: list[int] = field(default_factory=list)
 
     def scan(self) -> None:
@@ -133,6 +136,9 @@ class _Scan:
         elif character == "<" and (match := _HEREDOC.match(text, self.at)):
             self.pending.append((match["tag"], match["dash"] == "-"))
             self.at = match.end()
+        elif (match := _PLACEHOLDER.match(text, self.at)) is not None:
+            self.current.append(UNKNOWN)  # `<resource-group>`: what a person fills in, no redirection
+            self.at = match.end()
         elif (match := _REDIRECT.match(text, self.at)) is not None:
             self.redirect(match)
         else:
@@ -165,8 +171,7 @@ class _Scan:
             self.at = len(text) if end < 0 else end + 2
             return
         if character == "(" and self.current:  # an array, or a pattern: its words are no command
-            end = text.find(")", self.at)
-            self.at = len(text) if end < 0 else end + 1
+            self.array()
             return
         if character == "&" and text[self.at + 1 : self.at + 2] == ">":
             match = _REDIRECT.match(text, self.at)
@@ -181,6 +186,18 @@ class _Scan:
                 self.cases[-1] = True
             self.at += 2
             return
+        self.at += 1
+
+    def array(self) -> None:
+        """Go past words in parentheses, which may hold quotes, comments and line ends."""
+        self.at += 1
+        while self.at < len(self.text) and self.text[self.at] != ")":
+            start = self.at
+            if self.text[self.at] == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+            elif not self.word() and self.at == start:
+                self.at += 1
         self.at += 1
 
     def redirect(self, match: re.Match[str]) -> None:
@@ -311,6 +328,8 @@ class _Scan:
             self.at = self.braces(start)
         if name:
             self.words.taken.append((name, operator, *self.words.place(start)))
+            if self.text.endswith((f"{name}=", f'{name}="'), max(0, start - len(name) - 2), start):
+                self.words.kept.add(name)
         return "~" if name == "HOME" else UNKNOWN
 
     def braces(self, start: int) -> int:

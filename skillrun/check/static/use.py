@@ -45,11 +45,12 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a script could not be read as its language."""
+    """Why a script could not be read as its language. `newer`: a newer version of the language may take it."""
 
     message: str
     line: int | None = None
     column: int | None = None
+    newer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
