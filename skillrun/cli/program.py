@@ -23,6 +23,8 @@ COMMANDS: Final = {
     "show": "One skill: asked, limited, granted, enforced.",
     "run": "Run a script of a skill, confined.",
     "explain": "Why a path or host is allowed or not.",
+    "tools": "Scripts as tools for a model, in its API's words.",
+    "call": "Call one tool and read what a model would.",
     "doctor": "What this machine can enforce, tried out.",
     "init": "Make a skill that works, or a ceiling file.",
 }
@@ -77,6 +79,14 @@ def load(name: str) -> click.Command | None:
             from skillrun.cli.explain import command as explain_  # noqa: PLC0415 - see above
 
             found = explain_
+        case "tools":
+            from skillrun.cli.tools import command as tools_  # noqa: PLC0415 - see above
+
+            found = tools_
+        case "call":
+            from skillrun.cli.call import command as call_  # noqa: PLC0415 - see above
+
+            found = call_
         case "doctor":
             from skillrun.cli.doctor import command as doctor_  # noqa: PLC0415 - see above
 
