@@ -61,7 +61,7 @@ def varied(count: int) -> list[Tool]:
                 execute=lambda _: "x",
                 defer=number % 7 == 0,
                 **spaced,
-            )  # fmt: skip
+            )
         )
     return made
 
