@@ -31,7 +31,7 @@ metadata:
 """
 
 
-@pytest.mark.parametrize("command", ["", "list", "show", "run", "explain", "doctor", "init"])
+@pytest.mark.parametrize("command", ["", "list", "show", "run", "explain", "tools", "call", "doctor", "init"])
 def test_help(desk: Desk, snapshot: Snapshot, command: str) -> None:
     """The help of each command: sections, defaults, examples, exit codes."""
     words = [command, "--help"] if command else ["--help"]

@@ -286,7 +286,7 @@ def test_click_and_typer_agree(source: str, name: str) -> None:
                 assert own.off == parameter.secondary_opts[0]
     if name == "app":
         [colour] = [one for one in found["paint",].parameters if one.name == "colour"]
-        assert colour.schema == {"type": "string", "enum": ["red", "blue"]}
+        assert colour.schema == {"type": "string", "enum": ["red", "blue"], "default": "red"}
 
 
 @pytest.mark.parametrize(
