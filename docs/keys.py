@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.permissions.reading import LIMIT_NAMES
+from skillrun.permissions.script_entries import SCHEMA_KEYS
 from skillrun.resources import table
 
 if TYPE_CHECKING:
@@ -107,7 +108,46 @@ def closed(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 LIMITS: Final = closed({name: size(name) for name in LIMIT_NAMES})
-SCRIPTS: Final = {"type": "object", "additionalProperties": {"type": ["object", "null"]}}
+_FLAG: Final = {"type": "string", "pattern": "^--?[A-Za-z0-9][A-Za-z0-9_.-]*=?$"}
+_PARAMETER: Final = closed(
+    {
+        **dict.fromkeys(SCHEMA_KEYS, True),
+        "type": {"enum": ["string", "integer", "number", "boolean", "array", "object", "null"]},
+        "arg": {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "stdin"}, _FLAG]},
+        "repeat": {"type": "boolean"},
+        "false_arg": _FLAG,
+        "access": {"enum": ["read", "write"]},
+        "required": {"type": ["boolean", "array"]},
+    }
+)
+_SCRIPT: Final = {
+    "description": {"type": ["string", "null"], "minLength": 1},
+    "parameters": {
+        "type": ["object", "null"],
+        "propertyNames": {"pattern": "^(?!tool_call$)[A-Za-z_][A-Za-z0-9_]{0,63}$"},
+        "additionalProperties": _PARAMETER,
+    },
+}
+SCRIPTS: Final = {
+    "type": "object",
+    "additionalProperties": {
+        "anyOf": [
+            NULL,
+            closed(
+                {
+                    **_SCRIPT,
+                    "timeout": {"anyOf": [NULL, SECONDS]},
+                    "output": {"enum": ["text", "json", None]},
+                    "subcommands": {
+                        "type": ["object", "null"],
+                        "propertyNames": {"pattern": "^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"},
+                        "additionalProperties": {"anyOf": [NULL, closed(_SCRIPT)]},
+                    },
+                }
+            ),
+        ]
+    },
+}
 
 
 def maybe(schema: dict[str, Any]) -> dict[str, Any]:
@@ -192,7 +232,7 @@ REQUEST: Final = {
     ),
     "scripts": Key(
         "map from script name to a map",
-        "What each script takes: `description`, `parameters`, `arguments`, `timeout`.",
+        "What each script takes: `description`, `parameters`, `timeout`, `output`, `subcommands`. See [Scripts](scripts.md).",
         maybe(SCRIPTS),
         one("(?!)"),
     ),

@@ -63,6 +63,18 @@ class Turn:
 
         return format_of(provider).definitions(self, **options)
 
+    def calls(self, provider: str, reply: Any) -> list[ToolCall]:
+        """Return the calls in a model's reply, an object of the provider's SDK or the same as plain data."""
+        from skillrun.tools.formats import format_of  # noqa: PLC0415 - as above
+
+        return format_of(provider).calls(reply)
+
+    def results(self, provider: str, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+        """Return the messages that answer all the calls of one reply."""
+        from skillrun.tools.formats import format_of  # noqa: PLC0415 - as above
+
+        return format_of(provider).results(outcomes)
+
     def call(
         self, name: str, arguments: Any = None, *, call_id: str = "", namespace: str | None = None
     ) -> Outcome:

@@ -29,12 +29,15 @@ from skillrun.tools.run_text import outcome_of
 from skillrun.tools.tool import Tool, report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from skillrun.launch.ready import Ready
+    from skillrun.permissions.flags import Flags
     from skillrun.permissions.request import Request
     from skillrun.permissions.script_entries import ScriptEntry
     from skillrun.runner import Runner
+    from skillrun.sandbox.backend import LaunchPlan
     from skillrun.skills.model import Script, Skill
     from skillrun.tools.interface import Interface
     from skillrun.tools.outcome import Attachment, Outcome, ToolCall
@@ -62,12 +65,17 @@ class Subject:
 
 
 class ScriptTool(Tool):
-    """A script as a tool: it runs confined, with what the skill asked for and the operator allows, and no more."""
+    """A script as a tool: it runs confined, with what the skill asked for and the operator allows, and no more.
+
+    `flags` and `on_plan` are for who runs one call by hand: what the operator adds to it, and who is told before it starts.
+    """
 
     def __init__(self, runner: Runner, subject: Subject, request: Request, *, name: str) -> None:
         super().__init__()
         self.subject = subject
         self.identity = subject.identity
+        self.flags: Flags | None = None
+        self.on_plan: Callable[[Ready, LaunchPlan], None] | None = None
         self._runner = runner
         self._name = name
         self._schema = subject.interface.schema()
@@ -133,11 +141,12 @@ class ScriptTool(Tool):
             stdin=words.stdin,
             timeout=subject.entry.timeout if subject.entry is not None else None,
             named=tuple(_named(subject.interface, arguments)),
+            flags=self.flags,
         )
         events = EventSink(
             lambda progress: report(progress.message, value=progress.value, total=progress.total)
         )
-        result = self._runner.run_call(made, Listener(events=events, collect=take))
+        result = self._runner.run_call(made, Listener(events=events, collect=take, on_plan=self.on_plan))
         output = subject.entry.output if subject.entry is not None else None
         for problem in problems:
             log.warning("Tool %r: %s", self._name, problem.message)

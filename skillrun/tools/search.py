@@ -18,6 +18,34 @@ if TYPE_CHECKING:
 MOST_FOUND: Final = 5
 """Tools that one search loads; the providers' own searches return 3 to 5 (facts/mcp 3)."""
 _WORD = re.compile(r"[a-z0-9]+|[^\W\d_]+")
+_EMPTY: Final = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "as",
+        "at",
+        "by",
+        "for",
+        "from",
+        "i",
+        "in",
+        "into",
+        "is",
+        "it",
+        "me",
+        "my",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "this",
+        "to",
+        "with",
+    ]
+)
+"""English words that say nothing about a tool."""
 _K, _B = 1.2, 0.75  # Okapi BM25, the values of Robertson and Zaragoza (2009)
 _NAME_WEIGHT: Final = 3  # a word of the name says more than one of the description
 
@@ -89,5 +117,16 @@ def _text(tool: Tool) -> Counter[str]:
 
 
 def _words(text: str) -> list[str]:
-    words = _WORD.findall(text.lower())
-    return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words]  # noqa: PLR2004 - plurals, roughly
+    words = [word for word in _WORD.findall(text.lower()) if word not in _EMPTY]
+    return [_singular(word) for word in words]
+
+
+def _singular(word: str) -> str:
+    """Return a word without the ending of an English plural, roughly."""
+    if len(word) < 4:  # noqa: PLR2004 - `gas` is no plural
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("xes", "ses", "ches", "shes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word

@@ -48,6 +48,8 @@ metadata:
         "rule",
         "doctor",
         "init",
+        "tools",
+        "call",
     ],
 )
 def test_help(desk: Desk, snapshot: Snapshot, command: str) -> None:

@@ -76,6 +76,8 @@ def _strict(schema: Any, counts: Counts, depth: int, *, nullable: bool) -> dict[
         for key, value in schema.items()
         if key in {"type", "description", "enum", "const", "title"}
     }
+    if "default" in schema:  # no strict mode takes the keyword, and the model should know what is left out
+        made["description"] = f"{made.get('description', '')} (default: {schema['default']})".strip()
     if isinstance(made.get("type"), list):
         counts.unions += 1
     counts.values += len(schema.get("enum", ()))

@@ -68,12 +68,16 @@ class Option:
 def parameter(option: Option, *, level: int = 0) -> Parameter | None:
     """Return the parameter of an option; None for `--help`, `--version` and what is hidden on purpose."""
     action = option.word("action")
-    if action in _SILENT or option.word("help") == SUPPRESS:
+    if not isinstance(action, str | Symbol | Class):
+        action = None
+    if (isinstance(action, str) and action in _SILENT) or option.word("help") == SUPPRESS:
         return None
     if isinstance(action, Symbol | Class):
         name = action.dotted if isinstance(action, Symbol) else action.node.name
         action = "boolean" if name.endswith("BooleanOptionalAction") else "own"
     nargs = option.word("nargs")
+    if not isinstance(nargs, str | int):
+        nargs = None
     form, fixed = _form(action, nargs, optional=option.optional)
     flag = _flag(option) if option.optional else None
     item = _item(option)

@@ -21,9 +21,13 @@ INTERESTING: Final = re.compile(
     r"ArgumentParser|add_argument|add_(?:argument|mutually_exclusive)_group|add_subparsers|add_parser"
     r"|parse_(?:known_|intermixed_)?args|set_defaults|\bargparse\b"
 )
+_MADE: Final = re.compile(
+    r"\b(\w+)\s*(?::[^=\n]+)?=[^=\n]*(?:ArgumentParser|ArgParser|add_(?:argument|mutually_exclusive)_group|add_parser)\s*\("
+)
 _PARSING: Final = frozenset(
     {"parse_args", "parse_known_args", "parse_intermixed_args", "parse_known_intermixed_args"}
 )
+_MOST_OPTIONS: Final = 500  # of one parser; public scripts have up to 60
 _MOST_INTERFACES: Final = 128  # sub-commands of one script; what a model API takes at most
 
 
@@ -77,7 +81,11 @@ class ArgparseReader(Follower):
     """Follows a script and keeps the parsers that it makes."""
 
     def __init__(self, source: str) -> None:
-        super().__init__(source, INTERESTING)
+        # A parser that is handed on matters where it is handed on, whatever that is called.
+        handed = "|".join(sorted({re.escape(match[1]) for match in _MADE.finditer(source)}))
+        super().__init__(
+            source, re.compile(rf"{INTERESTING.pattern}|\b(?:{handed})\s*[,)]") if handed else INTERESTING
+        )
         self.parsers: list[Parser] = []
 
     def foreign(self, function: Any, arguments: list[Any], keywords: dict[str, Any], *, whole: bool) -> Any:
@@ -137,9 +145,11 @@ class ArgparseReader(Follower):
     def _add(
         owner: Parser | Group, parser: Parser, flags: list[Any], keywords: dict[str, Any], *, whole: bool
     ) -> Any:
-        if not all(isinstance(flag, str) for flag in flags) or not whole:
+        known = bool(flags) and all(isinstance(flag, str) and flag for flag in flags)
+        if not known or not whole or len(parser.options) >= _MOST_OPTIONS:
             parser.complete = False
-            return UNKNOWN
+            if not known or len(parser.options) >= _MOST_OPTIONS:
+                return UNKNOWN
         exclusive = isinstance(owner, Group) and owner.exclusive
         option = Option(tuple(flags), keywords, exclusive=exclusive)
         parser.options.append(option)

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 from skillrun.tools.infer.values import LARGEST, MOST_STEPS, UNKNOWN, Lazy, Symbol, Values, bind, plain_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from skillrun.tools.infer.values import Names
 
 _DEEPEST: Final = 12
 """Calls inside calls; builders of parsers are two or three deep."""
+_DICT: Final = Symbol("dict")
 _DEF = re.compile(r"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Function:
     """A function of the source, with the names it sees; `bound` is the object of a method."""
 
@@ -33,7 +34,7 @@ class Function:
     bound: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Class:
     """A class of the source: its members, and the symbols or classes it is made from."""
 
@@ -54,7 +55,7 @@ class Class:
         return own + [root for base in self.bases if isinstance(base, Class) for root in base.roots()]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Instance:
     """An object of a class of the source."""
 
@@ -88,7 +89,7 @@ class Follower(Values):
                 break
             follow = _STATEMENTS.get(type(statement))
             if follow is not None:
-                found = follow(self, statement, names)
+                found = getattr(self, follow)(statement, names)
                 returned = found if returned is UNKNOWN else returned
         return returned
 
@@ -239,6 +240,8 @@ class Follower(Values):
             return self.enter(function, arguments, keywords)
         if isinstance(function, Class):
             return self._make(function, arguments, keywords, whole=whole)
+        if function == _DICT and whole and not arguments:
+            return keywords
         if not keywords and UNKNOWN not in arguments:
             plain = plain_call(function, arguments)
             if plain is not UNKNOWN:
@@ -336,11 +339,11 @@ def _is_static(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in node.decorator_list)
 
 
-_STATEMENTS: Final[dict[type, Callable[[Follower, Any, Names], Any]]] = {
-    ast.Assign: Follower.assign, ast.AnnAssign: Follower.assign, ast.AugAssign: Follower.change,
-    ast.For: Follower.loop, ast.AsyncFor: Follower.loop, ast.If: Follower.branch, ast.Match: Follower.cases,
-    ast.With: Follower.parts, ast.AsyncWith: Follower.parts, ast.While: Follower.parts, ast.Try: Follower.parts,
-    ast.Expr: Follower.expression, ast.Return: Follower.expression, ast.Raise: Follower.expression,
-    ast.FunctionDef: Follower.define, ast.AsyncFunctionDef: Follower.define, ast.ClassDef: Follower.define_class,
-    ast.Import: Follower.load, ast.ImportFrom: Follower.load,
+# By name, so that a subclass's own methods are used.
+_STATEMENTS: Final[dict[type, str]] = {
+    ast.Assign: "assign", ast.AnnAssign: "assign", ast.AugAssign: "change", ast.For: "loop", ast.AsyncFor: "loop",
+    ast.If: "branch", ast.Match: "cases", ast.With: "parts", ast.AsyncWith: "parts", ast.While: "parts",
+    ast.Try: "parts", ast.Expr: "expression", ast.Return: "expression", ast.Raise: "expression",
+    ast.FunctionDef: "define", ast.AsyncFunctionDef: "define", ast.ClassDef: "define_class", ast.Import: "load",
+    ast.ImportFrom: "load",
 }  # fmt: skip

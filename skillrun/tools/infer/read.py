@@ -91,13 +91,13 @@ def _with_rest(interface: Interface, *, stdin: bool) -> Interface:
 
 def _unique(interface: Interface) -> Interface:
     """Give a number to the later ones of parameters with one name."""
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     made = []
     for parameter in interface.parameters:
-        name, count = parameter.name, 1
+        name = parameter.name
         while name in seen:
-            count += 1
-            name = f"{parameter.name[:60]}_{count}"
-        seen.add(name)
+            seen[parameter.name] += 1
+            name = f"{parameter.name[:58]}_{seen[parameter.name]}"
+        seen.setdefault(name, 1)
         made.append(parameter if name == parameter.name else replace(parameter, name=name))
     return replace(interface, parameters=tuple(made))
