@@ -68,7 +68,7 @@ class Decided:
         """Why, in a sentence."""
         tier = self.decision.tier
         if tier is Tier.NOT_LOADED:
-            return "the profile does not load, so nothing would start"
+            return "; ".join(["the profile does not load, so nothing would start", *self.decision.doubts])
         by = f"{tier.value}, on `{self.decision.operation}`"
         return "; ".join([by, *self.decision.doubts])
 

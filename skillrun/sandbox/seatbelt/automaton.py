@@ -12,6 +12,7 @@ from typing import Final
 
 _MOST_CACHED: Final = 4_000  # steps remembered for one pattern
 _MOST_STATES: Final = 5_000
+_MOST_NESTING: Final = 50  # groups in groups
 
 Piece = tuple[str, "str | re.Pattern[str]"]
 """One piece of a pattern: `class` with a one-character pattern of Python, or `mark` with one of `^$().|*+?`."""
@@ -27,7 +28,11 @@ class _State:
 
 
 class TooComplex(Exception):  # noqa: N818 - a property of a pattern
-    """A pattern with more states than are tried, or one that is no pattern."""
+    """A pattern beyond what is tried here; a Mac may well take it."""
+
+
+class NoPattern(Exception):  # noqa: N818 - a property of a pattern
+    """A text that is no pattern."""
 
 
 class Automaton:
@@ -39,7 +44,7 @@ class Automaton:
         self._place = 0
         begin, end = self._choice(0)
         if self._place != len(pieces):
-            raise TooComplex("a closing parenthesis without an opening one")
+            raise NoPattern("a closing parenthesis without an opening one")
         self._begin, self._end = begin, end
         self._steps: dict[tuple[frozenset[int], str], frozenset[int]] = {}
         self._first = self._closed({begin}, start=True, stop=False)
@@ -143,10 +148,12 @@ class Automaton:
             begin, end = self._new(), self._new()
             self._link(begin, end, str(value))
             return begin, end
-        if value != "(" or depth > 50:  # noqa: PLR2004 - groups in groups
-            raise TooComplex("a group that is not one, or nested too deeply")
+        if value != "(":
+            raise NoPattern(f"`{value}` where something to match is expected")
+        if depth > _MOST_NESTING:
+            raise TooComplex("groups that nest too deeply")
         first, last = self._choice(depth + 1)
         if self._mark() != ")":
-            raise TooComplex("a group that is never closed")
+            raise NoPattern("a group that is never closed")
         self._place += 1
         return first, last

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.sandbox.seatbelt.matching import any_of, matcher
 from skillrun.sandbox.seatbelt.question import Question, question
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from skillrun.sandbox.seatbelt.matching import Matcher
     from skillrun.sandbox.seatbelt.model import Profile, Rule
+
+
+_IMPORTS: Final = "it imports a profile that is not known here"
 
 
 class Tier(enum.Enum):
@@ -73,7 +76,7 @@ class _Doubts:
             for rule in self.maybe
             if rule.allow is not allowed
         ]
-        imports = ["it imports a profile that is not known here"] if self.imported else []
+        imports = [_IMPORTS] if self.imported else []
         return tuple(dict.fromkeys((*imports, *self.reasons, *told)))
 
 
@@ -91,7 +94,9 @@ class Evaluator:
     def decide(self, operation: str, target: str, given: Mapping[str, Any] | None = None) -> Decision:
         """Decide about an operation by its name in a profile. Raises ValueError for an address that is none."""
         if not self.profile.loads:
-            return Decision(allowed=False, operation=operation, tier=Tier.NOT_LOADED)
+            # What is missing here an import may define.
+            doubts = (_IMPORTS,) if self.profile.imports else ()
+            return Decision(allowed=False, operation=operation, tier=Tier.NOT_LOADED, doubts=doubts)
         known = operations()
         name = known.aliases.get(operation, operation)
         if name not in known.parents:
@@ -102,7 +107,14 @@ class Evaluator:
     def walk(self, asked: Question) -> Decision:
         """Walk from the exact operation to the root of its tree."""
         known = operations()
-        doubts = _Doubts()
+        line = frozenset(known.line(asked.operation))
+        doubts = _Doubts(
+            reasons=[
+                doubt.reason
+                for doubt in self.profile.doubts
+                if doubt.operations is None or not line.isdisjoint(doubt.operations)
+            ]
+        )
         step = asked.operation
         while True:
             found = self._at(step, asked, doubts)
@@ -124,6 +136,9 @@ class Evaluator:
     def _at(self, step: str, asked: Question, doubts: _Doubts) -> tuple[Tier, Rule] | None:
         """Find the rule of one operation that decides. An import counts as rules that stand in its place."""
         rules = self.rules(step)
+        if step == "sysctl*":
+            # In the library's text of 10.15 `sysctl-write` is another name of `sysctl*` (0xbf00/simbple, sbpl_v1.scm).
+            doubts.maybe += [rule for fits, rule in self.rules("sysctl-write").filtered if fits(asked)]
         for fits, rule in rules.filtered:
             answer = fits(asked)
             if answer:
@@ -158,7 +173,7 @@ class Evaluator:
             filtered = [rule for rule in reversed(mine) if rule.filters]
             bare = [rule for rule in mine if not rule.filters]
             found = _Rules(
-                tuple((any_of([matcher(one) for one in rule.filters]), rule) for rule in filtered),
+                tuple((any_of([matcher(one, step) for one in rule.filters]), rule) for rule in filtered),
                 bare[-1] if bare else None,
             )
             self._known[step] = found

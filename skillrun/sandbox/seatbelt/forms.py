@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from skillrun.sandbox.seatbelt.model import Filter, Import, Modifier, Rule
+from skillrun.sandbox.seatbelt.model import Doubt, Filter, Import, Modifier, Rule
 from skillrun.sandbox.seatbelt.procedures import describe, procedures, text
-from skillrun.sandbox.seatbelt.scheme import Builtin, Machine, Scope, Text, Word, parts
+from skillrun.sandbox.seatbelt.scheme import Builtin, Closure, Machine, Scope, Text, Word, parts
 from skillrun.sandbox.seatbelt.source import Fault, Span
 from skillrun.sandbox.seatbelt.syntax import Kind, Node
 from skillrun.sandbox.seatbelt.tables import filter_kinds, modifiers, operations, protocols, valued_modifiers
@@ -60,6 +60,7 @@ class Builder:
     parameters: dict[str, Span] = field(default_factory=dict)
     around: list[Around] = field(default_factory=list)
     traced: bool = False
+    doubts: list[Doubt] = field(default_factory=list)
 
     def machine(self) -> Machine:
         """Return what evaluates the profile."""
@@ -99,6 +100,10 @@ class Builder:
                 lambda values, span: self._add(machine, values, span, allow=allow),
             )
 
+        def entitlement(_: list[Any], __: Span) -> Text:
+            machine.unsure.append("it asks for an entitlement, which stands in a program's signature")
+            return Text("")
+
         def filtered(kind: FilterKind) -> Builtin:
             return Builtin(kind.name, lambda values, span: _texts(kind, values, span))
 
@@ -109,7 +114,7 @@ class Builder:
             "getenv": Builtin("getenv", self._param),
             "import": Builtin("import", self._import),
             "trace": Builtin("trace", self._trace),
-            "entitlement-value": Builtin("entitlement-value", lambda _, __: Text("")),
+            "entitlement-value": Builtin("entitlement-value", entitlement),
             # What <sys/ioccom.h> calls commands of fsctl and ioctl; compared with nothing here.
             **{name: Builtin(name, _command) for name in ("_IO", "_IOR", "_IOW", "_IOWR")},
             "path-ancestors": Builtin("path-ancestors", _ancestors),
@@ -133,6 +138,25 @@ class Builder:
 
             return Builtin(name, call)
         return None
+
+    def doubt(self, machine: Machine, node: Node) -> None:
+        """Note what a form depends on that no text tells, and the operations that it can be about."""
+        if not machine.unsure:
+            return
+        named: set[str] = set()
+        everything = node.items[:1] != () and node.items[0].value in {"define", "define-once", "set!"}
+        pending = [node]
+        while pending:
+            one = pending.pop()
+            pending += one.items
+            word = str(one.value) if one.kind is Kind.WORD else ""
+            if isinstance(machine.top.names.get(word), Closure):
+                everything = True  # a helper may be about anything
+            elif operations().known(word):
+                named.add(operations().aliases.get(word, word))
+        about = None if everything else frozenset(named)
+        self.doubts += [Doubt(about, reason) for reason in dict.fromkeys(machine.unsure)]
+        machine.unsure.clear()
 
     def _version(self, machine: Machine, node: Node, scope: Scope) -> None:
         (number,) = (machine.value(item, scope) for item in parts(node, 1, 1))

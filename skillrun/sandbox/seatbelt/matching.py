@@ -33,10 +33,17 @@ _ALSO: Final = {
 }
 
 
-def matcher(found: Filter) -> Matcher:
-    """Return the function of a filter."""
-    if found.name.startswith("require-"):
-        return _combined(found.name, [matcher(child) for child in found.children])
+_FILES: Final = ("file", "process-exec", "fs-", "qtn-", "mach-priv-task-port")
+
+
+def matcher(found: Filter, step: str = "default") -> Matcher:
+    """Return the function of a filter, for questions that come to `step` on their way up.
+
+    An operation has its own filters. With another one a compiler may refuse the profile, or compare nothing
+    with it: then nothing can be told.
+    """
+    if found.name in {"require-all", "require-any", "require-not"}:
+        return _combined(found.name, [matcher(child, step) for child in found.children])
     if found.name in {"remote", "local"}:
         return _network(found)
     kind = filter_kinds().get(found.name)
@@ -45,10 +52,17 @@ def matcher(found: Filter) -> Matcher:
     if kind is None or asks == "other":
         return _unknown
     if asks == "path":
-        return _path(kind.name, texts)
+        paths = _path(kind.name, texts)
+        return paths if step.startswith(_FILES) else _of((*_FILES, "network"), paths)
     if asks == "given":
         return _given(kind.name, found.arguments)
-    return _relation(texts) if found.name == "target" else _name(kind.compare, texts, kind.space)
+    named = _relation(texts) if found.name == "target" else _name(kind.compare, texts, kind.space)
+    return named if step.startswith(kind.of) else _of(kind.of, named)
+
+
+def _of(operations: tuple[str, ...], inner: Matcher) -> Matcher:
+    """Ask only about operations whose names begin so; of any other nothing can be told."""
+    return lambda asked: inner(asked) if asked.operation.startswith(operations) else None
 
 
 def any_of(matchers: Sequence[Matcher]) -> Matcher:
@@ -94,25 +108,35 @@ def _path(name: str, texts: tuple[str, ...]) -> Matcher:
             return lambda asked: asked.path.startswith("/")
         below = tuple(f"{one}/" for one in texts)
         return lambda asked: asked.path.startswith(below) or asked.path in whole
-    searches = [compiled(one).search for one in texts]
+    finds = _any_regex(texts)
+    return lambda asked: asked.path != NO_PATH and finds(asked.path)
+
+
+def _any_regex(texts: Sequence[str]) -> Callable[[str], bool | None]:
+    """Tell whether any of these patterns is found."""
+    searches = [compiled(one).finds for one in texts]
     if len(searches) == 1:
-        search = searches[0]
-        return lambda asked: bool(search(asked.path)) and asked.path != NO_PATH
-    return lambda asked: any(search(asked.path) for search in searches) and asked.path != NO_PATH
+        return searches[0]
+
+    def any_found(subject: str) -> bool | None:
+        answers = [finds(subject) for finds in searches]
+        return True if True in answers else None if None in answers else False
+
+    return any_found
 
 
 def _name(compare: str, texts: tuple[str, ...], space: str | None) -> Matcher:
     whole = frozenset(texts)
-    searches = [compiled(one).search for one in texts] if compare == "regex" else []
+    finds = _any_regex(texts)
 
-    def named(asked: Question) -> bool:
+    def named(asked: Question) -> bool | None:
         if space is not None and asked.given.get("namespace", _SERVICE_SPACE) != space:
             return False
         if compare == "equal":
             return asked.text in whole
         if compare == "prefix":
             return asked.text.startswith(texts)
-        return any(search(asked.text) for search in searches)
+        return finds(asked.text)
 
     return named
 
@@ -140,7 +164,7 @@ def _given(name: str, arguments: Sequence[Any]) -> Matcher:
         if name == "xattr-prefix":
             return str(value).startswith(tuple(arguments))
         if name == "xattr-regex":
-            return any(compiled(str(one)).search(str(value)) for one in arguments)
+            return _any_regex([str(one) for one in arguments])(str(value))
         return value in arguments
 
     return told
@@ -149,10 +173,12 @@ def _given(name: str, arguments: Sequence[Any]) -> Matcher:
 def _network(found: Filter) -> Matcher:
     side = found.name
     protocol, *addresses = (str(argument) for argument in found.arguments)
-    paths = any_of([matcher(child) for child in found.children]) if found.children else None
+    paths = any_of([matcher(child, "network*") for child in found.children]) if found.children else None
     ports = [address.split(":") for address in addresses] or [["*", "*"]]
 
     def fits(asked: Question) -> bool | None:
+        if not asked.operation.startswith("network"):
+            return None
         if protocol == "unix-socket":
             if asked.address is not None or not asked.text.startswith("unix:"):
                 return False

@@ -70,6 +70,14 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """A form of the profile that depends on what stands in no profile. `operations` of None are all."""
+
+    operations: frozenset[str] | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """A profile that was read. `faults` keep it from being loaded: then it allows nothing, as on a Mac.
 
@@ -81,6 +89,7 @@ class Profile:
     rules: tuple[Rule, ...] = ()
     imports: tuple[Import, ...] = ()
     faults: tuple[Problem, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     parameters: Mapping[str, Span] = field(default_factory=dict)
 
     @property

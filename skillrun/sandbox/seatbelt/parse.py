@@ -36,6 +36,7 @@ def parse(text: str, parameters: Mapping[str, str] | None = None, *, path: Path 
     faults: list[Problem] = []
     for node in nodes:
         found = _evaluated(machine, node)
+        builder.doubt(machine, node)
         if found is not None:
             faults.append(_problem(source, found))
         if found is not None and (found.rule == "no-version" or len(faults) >= _MOST_FAULTS):
@@ -47,6 +48,7 @@ def parse(text: str, parameters: Mapping[str, str] | None = None, *, path: Path 
         rules=tuple(builder.rules),
         imports=tuple(builder.imports),
         faults=tuple(faults),
+        doubts=tuple(builder.doubts),
         parameters=builder.parameters,
     )
 

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from skillrun.sandbox.seatbelt.automaton import Automaton, TooComplex
+from skillrun.sandbox.seatbelt.automaton import Automaton, NoPattern, TooComplex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,15 +28,20 @@ _ATOM: Final = re.compile(
 _CLASSES_OF_OTHERS: Final = frozenset("dDwWsSbBAZ")
 
 
+# A count, and a class by its name: what the kernel's engine makes of them nobody published.
+_COUNT: Final = re.compile(r"\{[0-9]*,?[0-9]*\}")
+_NAMED_CLASS: Final = re.compile(r"\[[:.=][^\]]*[:.=]\]")
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regex as written. When it never matches, `dead` says why.
+    """A regex as written. When it never matches, `dead` says why; `doubtful` names what nobody can be sure of.
 
-    `doubtful` names syntax whose meaning on a Mac nobody published.
+    `finds` tells whether it is found in a text, None where that can't be told.
     """
 
     text: str
-    search: Callable[[str], object]
+    finds: Callable[[str], bool | None]
     dead: str | None = None
     doubtful: str | None = None
 
@@ -49,20 +54,48 @@ class _Dead(Exception):  # noqa: N818 - a property of a pattern
 def compiled(text: str) -> Pattern:
     """Read a pattern of the dialect."""
     try:
-        pieces = _pieces(text)
-        search = _engine(pieces)
-    except (_Dead, TooComplex) as why:
-        return Pattern(text, lambda _: None, dead=str(why))
-    braces = any(found["plain"] == "{" for found in _ATOM.finditer(text))
-    return Pattern(
-        text, search, doubtful="`{` may be a character or the begin of a count" if braces else None
-    )
+        finds = _finder(text)
+    except (_Dead, NoPattern) as why:
+        return Pattern(text, lambda _: False, dead=str(why))
+    except TooComplex as why:
+        return Pattern(text, lambda _: None, doubtful=f"{why}: more than is tried here")
+    bare = _ATOM.sub(lambda found: found.group() if found["plain"] or found["mark"] else "", text)
+    if _COUNT.search(bare):
+        return Pattern(text, lambda _: None, doubtful="`{` may be a character or the begin of a count")
+    if _NAMED_CLASS.search(text):
+        return Pattern(text, lambda _: None, doubtful="a class by its name may be no more than its letters")
+    doubtful = "`{` may be a character or the begin of a count" if "{" in bare else None
+    return Pattern(text, finds, doubtful=doubtful)
+
+
+def _finder(text: str) -> Callable[[str], bool | None]:
+    """Return what searches.
+
+    The kernel compares bytes, and whether `.` and a class take one or a whole letter, nobody published: beyond
+    ASCII both are tried, and where they differ the answer is None.
+    """
+    search = _engine(_pieces(text))
+    plain = text.isascii()
+    bytewise = search if plain else _engine(_pieces(_as_bytes(text)))
+
+    def finds(subject: str) -> bool | None:
+        found = bool(search(subject))
+        if plain and subject.isascii():
+            return found
+        return found if bool(bytewise(_as_bytes(subject))) is found else None
+
+    return finds
+
+
+def _as_bytes(text: str) -> str:
+    """Write a text as one character for each of its bytes."""
+    return text.encode("utf-8", "surrogatepass").decode("latin-1")
 
 
 def _pieces(text: str) -> list[Piece]:
     """Take a pattern apart."""
     if len(text) > _MOST:
-        raise _Dead(f"a pattern of over {_MOST} characters")
+        raise TooComplex(f"a pattern of over {_MOST} characters")
     if "(?" in text:
         raise _Dead("groups that begin with `(?` are not known to this engine")
     pieces: list[Piece] = []

@@ -107,6 +107,8 @@ class Machine:
         self._steps = 0
         self._depth = 0
         self.calls: list[Span] = []
+        self.unsure: list[str] = []
+        """What was asked that a text can't answer; whoever evaluates a form takes it from here."""
 
     @property
     def origin(self) -> Span | None:
@@ -343,7 +345,11 @@ def _quote(_: Machine, node: Node, __: Scope) -> Any:
 def _is_defined(machine: Machine, node: Node, scope: Scope) -> bool:
     (item,) = parts(node, 1, 1)
     name = machine.value(item, scope) if item.kind is not Kind.WORD else Word(str(item.value))
-    return machine.defined(name.name if isinstance(name, Word) else str(name), scope)
+    text = name.name if isinstance(name, Word) else str(name)
+    known = machine.defined(text, scope)
+    if not known:  # a newer release may have it
+        machine.unsure.append(f"it asks whether there is a `{text}`, which depends on the release")
+    return known
 
 
 _SPECIALS: Final[dict[str, Special]] = {

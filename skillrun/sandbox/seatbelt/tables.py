@@ -43,7 +43,10 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class FilterKind:
-    """What a filter takes and asks for. `compare` is how texts are compared: equal, prefix or regex."""
+    """What a filter takes and asks for. `compare` is how texts are compared: equal, prefix or regex.
+
+    `of` are beginnings of the names of the operations that have it, for those that ask for a name.
+    """
 
     name: str
     takes: str
@@ -51,6 +54,7 @@ class FilterKind:
     compare: str = "equal"
     space: str | None = None
     words: frozenset[str] = frozenset()
+    of: tuple[str, ...] = ()
 
 
 @functools.cache
@@ -84,11 +88,17 @@ def filter_kinds() -> Mapping[str, FilterKind]:
             compare={"prefix": "prefix", "regex": "regex"}.get(name, "equal"),
             space=line.get("space"),
             words=frozenset(line.get("words", ())),
+            of=tuple(line.get("of", ())),
         )
         for compare in ("prefix", "regex") if line.get("variants") else ():
             variant = f"{name}-{compare}"
             kinds[variant] = FilterKind(
-                variant, takes="text", asks=line["asks"], compare=compare, space=line.get("space")
+                variant,
+                takes="text",
+                asks=line["asks"],
+                compare=compare,
+                space=line.get("space"),
+                of=kinds[name].of,
             )
     aliases = table["aliases"]
     kinds |= {alias: kinds[name] for alias, name in aliases.items() if name in kinds}
