@@ -217,3 +217,33 @@ def test_fuzz_of_the_reader() -> None:
             evaluator.decide(operation, target)
         slowest = max(slowest, time.process_time() - started)
         assert slowest < 5, (f"SKILLRUN_SEED={SEED}", number, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [
+        ("AGENTS.md", "agent\u017f.md"),
+        (".git/config", ".git/con\ufb01g"),
+        ("skillrun.yaml", "s\u212aillrun.yaml"),
+        ("skillrun.yaml", "\u017f\u212aillrun.yaml"),
+        (".config/fish", ".con\ufb01g/\ufb01sh"),
+        ("workflows", "work\ufb02ows"),
+        ("office", "o\ufb03ce"),
+        ("office", "o\ufb00ice"),
+        ("office", "of\ufb01ce"),
+        ("pass", "pa\u00df"),
+        ("PASS", "pa\u1e9e"),
+        ("lists", "li\ufb06s"),
+        ("lists", "li\ufb05S"),
+        ("ss" * 20, "\u00df" * 20),
+        ("ss" * 20, "s" + "\u00df" * 19 + "s"),
+        ("\u00e9t\u00e9", "\u00c9T\u00c9"),
+        ("\u00e9t\u00e9", "e\u0301te\u0301"),
+        ("e\u0301t\u00e9", "\u00e9TE\u0301"),
+    ],
+)
+def test_folded_patterns_match_what_a_volume_takes_for_the_same(name: str, spelled: str) -> None:
+    """APFS folds letters as Unicode does, so one long s or one ligature is the same name to it."""
+    assert compiled(f"^{folded(name)}$").finds(spelled)
+    for other in (name[:-1], name + "x", "x" + name, name.replace("s", "z").replace("i", "y") + "q"):
+        assert not compiled(f"^{folded(name)}$").finds(other)

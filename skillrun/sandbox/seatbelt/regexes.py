@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -152,21 +153,73 @@ def quoted(text: str) -> str:
     return re.sub(r"([\^.\[$()|*+?{\\])", r"\\\1", text)
 
 
+# What a volume that ignores case takes for two letters, and for one: Unicode's full case folding (CVE-2026-23950 is the
+# same with `ss` in node-tar), and U+212A, which is a `K` on every volume. Any letters beyond ASCII stand for them here.
+_PAIRS: Final = ("ffi", "ffl", "ff", "fi", "fl", "st", "ss")
+_OTHER_LETTERS: Final = "[^ -~]+"
+_MOST_SPELLINGS: Final = 24
+
+
 @functools.lru_cache(maxsize=4096)
 def folded(text: str) -> str:
-    """Write a text as a pattern that matches it in either case of its ASCII letters.
+    """Write a text as a pattern that matches it as a volume does that ignores case and Unicode form.
 
-    A character that means something becomes a class of one, the spelling that works in every known
-    release; the four that can't stand in a class are escaped (nolabs-ai/nono, crates/nono/src/sandbox/macos.rs).
+    `AGENTS` may also be written with U+017F for its last letter, `config` with U+FB01 in it. A character that means
+    something becomes a class of one, the spelling that works in every known release; the four that can't stand in
+    a class are escaped (nolabs-ai/nono, crates/nono/src/sandbox/macos.rs).
     """
     parts = []
-    for character in text:
-        if character.isascii() and character.isalpha():
-            parts.append(f"[{character.lower()}{character.upper()}]")
-        elif character in "[]^\\":
-            parts.append(f"\\{character}")
-        elif character in ".$()|*+?{}":
-            parts.append(f"[{character}]")
+    text = unicodedata.normalize("NFC", text)
+    place = 0
+    while place < len(text):
+        end = _end_of_pairs(text, place)
+        if end > place:
+            parts.append(_joined(text[place:end]))
         else:
-            parts.append(character)
+            end = place + 1
+            parts.append(_letter(text[place]))
+        place = end
     return "".join(parts)
+
+
+def _letter(character: str) -> str:
+    """Write one character."""
+    if not character.isascii():
+        forms = {character, character.lower(), character.upper()}
+        forms |= {unicodedata.normalize("NFD", form) for form in forms}
+        return f"({'|'.join(map(quoted, sorted(forms)))})"
+    if character in "sSkK":
+        return f"([{character.lower()}{character.upper()}]|{_OTHER_LETTERS})"
+    if character.isalpha():
+        return f"[{character.lower()}{character.upper()}]"
+    if character in "[]^\\":
+        return f"\\{character}"
+    return f"[{character}]" if character in ".$()|*+?{}" else character
+
+
+def _pair_at(text: str, place: int) -> list[str]:
+    return [pair for pair in _PAIRS if text[place : place + len(pair)].lower() == pair]
+
+
+def _end_of_pairs(text: str, place: int) -> int:
+    """Return where letters end that may be written together, from a place on; the place itself if none are there."""
+    end = place
+    while place <= end:
+        end = max([end, *(place + len(pair) for pair in _pair_at(text, place))])
+        place += 1
+        if place >= end:
+            break
+    return end
+
+
+def _joined(letters: str) -> str:
+    """Write letters of which some may be written together."""
+    spelled: dict[int, list[str]] = {len(letters): [""]}
+    for place in range(len(letters) - 1, -1, -1):
+        found = [_letter(letters[place]) + rest for rest in spelled[place + 1]]
+        for pair in _pair_at(letters, place):
+            found += [_OTHER_LETTERS + rest for rest in spelled[place + len(pair)]]
+        spelled[place] = found
+        if len(found) > _MOST_SPELLINGS:  # too many to write: then any other letters anywhere in them
+            return f"({''.join(map(_letter, letters))}|[^/]*{_OTHER_LETTERS}[^/]*)"
+    return f"({'|'.join(spelled[0])})"
