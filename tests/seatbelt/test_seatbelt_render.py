@@ -281,7 +281,7 @@ def test_network_only_when_granted(network: bool) -> None:  # noqa: FBT001 - bot
         ("mach-lookup", "com.apple.SystemConfiguration.DNSConfiguration"),
         ("mach-lookup", "com.apple.dnssd.service"),
         ("file-read-data", "/private/etc/resolv.conf"),
-        ("system-socket", "AF_ROUTE"),
+        ("sysctl-read", "net.routetable.0.0.3.0"),
     ):
         assert asked.decide(operation, target).allowed is network, (operation, target)
     for operation, target in (
@@ -350,6 +350,8 @@ def test_what_deny_default_does_not_cover_is_denied_by_name() -> None:
         ("process-info-pidinfo", "self", {}),
         ("sysctl-read", "hw.ncpu", {}),
         ("sysctl-read", "kern.sysv.semmni", {}),
+        ("sysctl-read", "kern.boottime", {}),
+        ("sysctl-read", "sysctl.proc_translated", {}),
         ("ipc-posix-sem-create", "/mp-abcd1234", {}),
         ("ipc-posix-shm-write-create", "/psm_1a2b", {}),
         ("mach-lookup", "com.apple.system.opendirectoryd.libinfo", {}),
@@ -443,3 +445,44 @@ def test_rendering_depends_on_nothing_else() -> None:
     assert render(*with_network).digest != render(*one).digest
     assert Path(SKILL).name not in render(*one).text
     assert not parse(render(*one).text).loads, "a profile without its parameters must not load"
+
+
+def test_no_folder_is_renamed_to_hold_a_protected_name() -> None:
+    """Of a folder that is moved only its own name is asked about, so one that is called `.git` then can't be made."""
+    asked = evaluator(policy(write=["/w"], protected=[f"/w/{name}" for name in protected_names()]))
+    for parent in (".git", ".Git", ".github", ".config", ".con\ufb01g", ".cargo", ".jj/repo"):
+        assert not asked.decide("file-write-create", f"/w/{parent}").allowed, parent
+    for other in (".git/index", ".gitx", "git", ".github/dependabot.yml", "deep/.git", ".config/x"):
+        assert asked.decide("file-write-create", f"/w/{other}").allowed, other
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_programs_of_one_run_talk_by_sockets_in_its_scratch(network: bool) -> None:  # noqa: FBT001 - both cases
+    """multiprocessing.Manager and tsx bind and connect to a path in TMPDIR; no path elsewhere is one, nor an address."""
+    asked = evaluator(policy(network=network, write=["/w"]))
+    for operation in ("network-bind", "network-inbound", "network-outbound"):
+        assert asked.decide(operation, f"unix:{SCRATCH}/tmp/pymp-1/listener").allowed
+        for other in (
+            f"{SCRATCH}x/s",
+            f"{SCRATCH[:-1]}/s",
+            "/private/tmp/skillrun-501/s",
+            "/w/s",
+            "/private/var/run/docker.sock",
+        ):
+            assert not asked.decide(operation, f"unix:{other}").allowed
+    for operation in ("network-bind", "network-inbound"):
+        assert not asked.decide(operation, "tcp://127.0.0.1:1").allowed
+
+
+def test_nothing_is_open_that_nobody_needs() -> None:
+    """Doors that no interpreter opens for a script are closed: the loader's device is opened for writing or not at all."""
+    asked = evaluator(policy(network=True, write=["/w"]))
+    for operation, target in (
+        ("file-read-data", "/dev/dtracehelper"),
+        ("file-ioctl", "/dev/dtracehelper"),
+        ("file-read-data", "/private/etc/shells"),
+        ("file-read-data", "/dev/tty"),
+        ("system-socket", "AF_ROUTE"),
+        ("sysctl-read", "kern.proc.all"),
+    ):
+        assert not asked.decide(operation, target).allowed, (operation, target)
