@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from skillrun.check.profile.audit import audit
 from skillrun.sandbox.seatbelt.evaluate import Decision, Evaluator
 from skillrun.sandbox.seatbelt.parse import parse
 
@@ -36,6 +39,15 @@ def decide(text: str, operation: str, target: str) -> Decision:
         ('(import "x.sb")\n(allow file-read* (subpath (string-append home "/x")))', FILE),
         ('(import "x.sb")\n(allow file-read* my-filter)', FILE),
         ('(import "x.sb")\n(allow my-operation (subpath "/a"))', FILE),
+        ('(import "x.sb")\n(if (helper) (allow process-exec* (subpath "/a")))', ("process-exec*", "/a")),
+        (
+            '(import "x.sb")\n(if (not (helper)) (allow process-exec* (subpath "/a")))',
+            ("process-exec*", "/a"),
+        ),
+        (
+            '(import "x.sb")\n(if (defined? \'helper) (allow process-exec* (subpath "/a")))',
+            ("process-exec*", "/a"),
+        ),
         # A filter that the operation does not have: the compiler may refuse it, or compare it with nothing.
         ('(allow mach-lookup (require-not (literal "/x")))', ("mach-lookup", "com.apple.x")),
         ('(allow file-read* (require-not (global-name "x")))', FILE),
@@ -53,6 +65,9 @@ def decide(text: str, operation: str, target: str) -> Decision:
         # A kernel compares bytes: whether `.` is one of them or a whole letter, nobody published.
         (READS + '(deny file-read* (regex "^/.$"))', ("file-read-data", "/é")),
         (READS + '(deny file-read* (regex "^/[é]$"))', ("file-read-data", "/é")),
+        # More than this reader takes; a Mac may take it.
+        ("(" * 70 + ")" * 70, FILE),
+        ("(deny signal)\n" * 50_001, FILE),
         # `sysctl-write` is another name of `sysctl*` in the library's text of 10.15.
         ('(allow sysctl-write (sysctl-name "kern.x"))', ("sysctl-read", "kern.x")),
     ],
@@ -82,3 +97,27 @@ def test_what_can_be_told_is_told(text: str, asked: tuple[str, str], allowed: bo
     decision = decide(text, *asked)
     assert decision.certain, decision.doubts
     assert decision.allowed is allowed
+
+
+TWICE = "(define l (list 1))\n(define m (list 1))\n" + "(set! l (list l l))\n(set! m (list m m))\n" * 60
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TWICE}(if (equal? l m) (allow file-read*))",
+        f"{TWICE}(member l (list m))",
+        f"{TWICE}(error l)",
+        '(define x (literal "/a"))' + "(set! x (require-any x x))" * 60 + "(allow file-read* x)",
+        '(define x (literal "/a"))' + "(set! x (require-not x))" * 5000 + "(allow file-read* x)",
+    ],
+    ids=["equal", "member", "error", "wide", "deep"],
+)
+def test_values_that_hold_one_another_twice_take_no_time(text: str) -> None:
+    """Sixty lines make a value with a billion billion parts; nothing here walks through them."""
+    started = time.process_time()
+    profile = parse(HEAD + text)
+    assert not profile.loads
+    Evaluator(profile).decide(*FILE)
+    assert list(audit(profile)) is not None
+    assert time.process_time() - started < 5

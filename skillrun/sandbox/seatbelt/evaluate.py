@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skillrun.sandbox.seatbelt.model import Profile, Rule
 
 
+_OWN_LIMITS: Final = frozenset({"too-deep", "too-large", "too-long"})  # faults that are this reader's alone
 _IMPORTS: Final = "it imports a profile that is not known here"
 
 
@@ -94,15 +95,21 @@ class Evaluator:
     def decide(self, operation: str, target: str, given: Mapping[str, Any] | None = None) -> Decision:
         """Decide about an operation by its name in a profile. Raises ValueError for an address that is none."""
         if not self.profile.loads:
-            # What is missing here an import may define.
-            doubts = (_IMPORTS,) if self.profile.imports else ()
-            return Decision(allowed=False, operation=operation, tier=Tier.NOT_LOADED, doubts=doubts)
+            return Decision(allowed=False, operation=operation, tier=Tier.NOT_LOADED, doubts=self._may_load())
         known = operations()
         name = known.aliases.get(operation, operation)
         if name not in known.parents:
             doubt = f"there is no operation `{operation}` in any table that is known"
             return Decision(allowed=False, operation=operation, tier=Tier.BUILT_IN, doubts=(doubt,))
         return self.walk(question(name, target, given))
+
+    def _may_load(self) -> tuple[str, ...]:
+        """Say why a Mac may load the profile all the same."""
+        # What is missing here an import may define.
+        doubts = [_IMPORTS] if self.profile.imports else []
+        if any(fault.rule in _OWN_LIMITS for fault in self.profile.faults):
+            doubts.append("it is more than is read here")
+        return tuple(doubts)
 
     def walk(self, asked: Question) -> Decision:
         """Walk from the exact operation to the root of its tree."""

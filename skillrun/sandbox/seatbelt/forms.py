@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from skillrun.sandbox.seatbelt.tables import FilterKind
 
 _MOST_RULES: Final = 50_000
+_MOST_FILTERS: Final = 20_000  # in one filter
+_DEEPEST_FILTER: Final = 100
 _ADDRESS: Final = re.compile(r"(?P<host>\*|localhost):(?P<port>\*|[0-9]{1,5})")
 _LAST_PORT: Final = 65_535
 _LONGEST_PATH: Final = 8_192  # characters; a Mac takes 1,024 bytes (PATH_MAX)
+_CONDITIONS: Final = frozenset({"if", "when", "unless", "cond", "case", "and", "or", "not"})
 _UNIX: Final = frozenset({"unix-socket", "unix"})
 
 
@@ -61,6 +64,7 @@ class Builder:
     around: list[Around] = field(default_factory=list)
     traced: bool = False
     doubts: list[Doubt] = field(default_factory=list)
+    _called: list[str] = field(default_factory=list)
 
     def machine(self) -> Machine:
         """Return what evaluates the profile."""
@@ -134,28 +138,34 @@ class Builder:
             # A name that an import may define: what it does is unknown, and it may add rules.
             def call(_: list[Any], span: Span) -> Foreign:
                 self.imports.append(Import(len(self.rules), name, span))
+                self._called.append(name)
                 return Foreign(name, span)
 
-            return Builtin(name, call)
+            return Builtin(name, call, foreign=True)
         return None
 
     def doubt(self, machine: Machine, node: Node) -> None:
         """Note what a form depends on that no text tells, and the operations that it can be about."""
-        if not machine.unsure:
+        called = [f"it asks `{name}`, which an import defines" for name in self._called]
+        self._called.clear()
+        if not machine.unsure and not called:
             return
         named: set[str] = set()
+        asks = False
         everything = node.items[:1] != () and node.items[0].value in {"define", "define-once", "set!"}
         pending = [node]
         while pending:
             one = pending.pop()
             pending += one.items
             word = str(one.value) if one.kind is Kind.WORD else ""
+            asks = asks or word in _CONDITIONS
             if isinstance(machine.top.names.get(word), Closure):
                 everything = True  # a helper may be about anything
             elif operations().known(word):
                 named.add(operations().aliases.get(word, word))
         about = None if everything else frozenset(named)
-        self.doubts += [Doubt(about, reason) for reason in dict.fromkeys(machine.unsure)]
+        reasons = machine.unsure + (called if asks or everything else [])
+        self.doubts += [Doubt(about, reason) for reason in dict.fromkeys(reasons)]
         machine.unsure.clear()
 
     def _version(self, machine: Machine, node: Node, scope: Scope) -> None:
@@ -210,8 +220,8 @@ class Builder:
         filters = tuple(found for value in values if (found := _as_filter(value)) is not None)
         for one in self.around:
             if one.filters and filters:
-                own = filters if len(filters) == 1 else (Filter("require-any", span, children=filters),)
-                filters = (Filter("require-all", span, children=(*own, *one.filters)),)
+                own = filters if len(filters) == 1 else (compound("require-any", filters, span),)
+                filters = (compound("require-all", (*own, *one.filters), span),)
             filters = filters or one.filters
         return filters
 
@@ -338,7 +348,7 @@ def _network(machine: Machine, node: Node, scope: Scope) -> Filter:
     if protocol in _UNIX:
         if not all(isinstance(value, Filter) for value in values):
             raise Fault("type-error", "a unix socket is named by a path filter", node.span)
-        return Filter(name, node.span, ("unix-socket",), tuple(values))
+        return compound(name, tuple(values), node.span, ("unix-socket",))
     if protocol not in protocols():
         raise Fault("type-error", f"`{first.value}` is no protocol", first.span)
     addresses = []
@@ -379,7 +389,18 @@ def _combined(name: str, values: list[Any], span: Span) -> Filter:
         raise Fault("type-error", f"`{name}` takes filters", span)
     if not filters or (name == "require-not" and len(filters) != 1):
         raise Fault("arity", f"`{name}` is given {len(filters)} filters", span)
-    return Filter(name, span, children=filters)
+    return compound(name, filters, span)
+
+
+def compound(
+    name: str, filters: tuple[Filter, ...], span: Span, arguments: tuple[str | int, ...] = ()
+) -> Filter:
+    """Make a filter of others. Raises Fault where it would be larger or deeper than any real one."""
+    size = 1 + sum(one.size for one in filters)
+    depth = 1 + max((one.depth for one in filters), default=0)
+    if size > _MOST_FILTERS or depth > _DEEPEST_FILTER:
+        raise Fault("too-large", f"over {_MOST_FILTERS} filters in one, or over {_DEEPEST_FILTER} deep", span)
+    return Filter(name, span, arguments, filters, size=size, depth=depth)
 
 
 def _with(machine: Machine, node: Node, scope: Scope) -> Modifier:

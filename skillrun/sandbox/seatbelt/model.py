@@ -26,6 +26,9 @@ class Filter:
     children: tuple[Filter, ...] = ()
     spliced: bool = False
     parameters: tuple[str, ...] = ()
+    size: int = field(default=1, compare=False)
+    """Filters in it, and itself: one that holds another one twice, again and again, is larger than its text."""
+    depth: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

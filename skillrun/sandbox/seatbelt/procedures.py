@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.sandbox.seatbelt.regexes import quoted
-from skillrun.sandbox.seatbelt.scheme import Builtin, Text, true
+from skillrun.sandbox.seatbelt.scheme import Builtin, Text, Word, true
 from skillrun.sandbox.seatbelt.source import Fault
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MOST_TEXT: Final = 1 << 20  # characters of one string
 _MOST_ITEMS: Final = 100_000  # of one list
+_MOST_COMPARED: Final = 20_000  # parts of two values
 _MOST_NUMBER: Final = 1 << 53
 
 
@@ -96,8 +97,22 @@ def _compared(
     return compare
 
 
-def _same(values: list[Any], _: Span) -> bool:
-    return type(values[0]) is type(values[1]) and bool(values[0] == values[1])
+def _same(values: list[Any], span: Span) -> bool:
+    """Compare two values part by part: a list that holds another one twice, again and again, has no end to compare."""
+    pending = [(values[0], values[1])]
+    for _ in range(_MOST_COMPARED):
+        if not pending:
+            return True
+        one, other = pending.pop()
+        if one is other:
+            continue
+        if isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            pending += zip(one, other, strict=True)
+        elif type(one) is not type(other) or not isinstance(one, str | int | Word) or one != other:
+            return False
+    raise Fault("too-long", "values with more parts than any real profile compares", span)
 
 
 def _member(values: list[Any], span: Span) -> Any:
@@ -109,7 +124,11 @@ def _member(values: list[Any], span: Span) -> Any:
 
 
 def _error(values: list[Any], span: Span) -> None:
-    raise Fault("error", "the profile gives up: " + " ".join(str(value) for value in values), span)
+    raise Fault("error", "the profile gives up: " + " ".join(map(_shown, values)), span)
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, str | int) else describe(value)
 
 
 def _first(values: list[Any], span: Span) -> Any:

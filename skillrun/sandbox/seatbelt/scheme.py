@@ -71,6 +71,8 @@ class Builtin:
 
     name: str
     call: Callable[[list[Any], Span], Any]
+    foreign: bool = False
+    """Whether only an imported profile can say what it is."""
 
 
 @dataclass(slots=True)
@@ -117,7 +119,14 @@ class Machine:
 
     def defined(self, name: str, scope: Scope) -> bool:
         """Tell whether a name means anything."""
-        return name in self.specials or scope.find(name) is not _NOTHING or self._lookup(name) is not None
+        return self.surely_defined(name, scope) or self._lookup(name) is not None
+
+    def surely_defined(self, name: str, scope: Scope) -> bool:
+        """Tell whether a name means anything here, whatever an import defines."""
+        if name in self.specials or scope.find(name) is not _NOTHING:
+            return True
+        meaning = self._lookup(name)
+        return meaning is not None and not (isinstance(meaning, Builtin) and meaning.foreign)
 
     def value(self, node: Node, scope: Scope) -> Any:  # noqa: PLR0911 - one kind of node a line
         """Evaluate one form."""
@@ -346,10 +355,9 @@ def _is_defined(machine: Machine, node: Node, scope: Scope) -> bool:
     (item,) = parts(node, 1, 1)
     name = machine.value(item, scope) if item.kind is not Kind.WORD else Word(str(item.value))
     text = name.name if isinstance(name, Word) else str(name)
-    known = machine.defined(text, scope)
-    if not known:  # a newer release may have it
+    if not machine.surely_defined(text, scope):  # a newer release may have it, or an import
         machine.unsure.append(f"it asks whether there is a `{text}`, which depends on the release")
-    return known
+    return machine.defined(text, scope)
 
 
 _SPECIALS: Final[dict[str, Special]] = {
