@@ -147,7 +147,7 @@ class Session:
     def _confined(self, wire: Mapping[str, Any]) -> list[str]:
         """Write the profile to a file that no run can reach, and return the command that confines by it."""
         name = self._preflight.digest(wire["profile"])
-        file = self.scratch_root / _PROFILES / f"{name}.sb"
+        file = self.folder() / _PROFILES / f"{name}.sb"
         if not file.exists():
             made = file.with_suffix(f".{threading.get_ident()}")
             descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)

@@ -319,3 +319,20 @@ def test_the_launcher_is_named_by_its_absolute_path() -> None:
     if sys.platform != "darwin":
         assert not in_a_sandbox()
         assert shutil.which("sandbox-exec") is None
+
+
+def test_the_profile_is_never_written_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session that nobody started yet makes its folder first: the current one may be the script's to write."""
+    here, temporary = tmp_path / "here", tmp_path / "tmp"
+    (here / "profiles").mkdir(parents=True)
+    temporary.mkdir()
+    monkeypatch.chdir(here)
+    session = Session(temporary=temporary)
+    try:
+        command = session._confined({"profile": "(version 1)", "parameters": []})
+        assert Path(command[2]).is_relative_to(temporary.resolve())
+        assert not list((here / "profiles").iterdir())
+    finally:
+        session.close()
