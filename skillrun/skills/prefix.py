@@ -27,10 +27,11 @@ def find_prefixes(
     """
     real_home = None if home is None else os.path.realpath(home)
     tree = next((line for line in _table()["trees"] if is_inside(real, line["under"])), None)
+    trees: list[str] = []
     prefixes: list[str] = []
     links: list[str] = []
     if tree is not None:
-        prefixes += [os.path.realpath(needed) for needed in tree["needs"] if os.path.isdir(needed)]  # noqa: PTH112 - shipped strings
+        trees = [os.path.realpath(needed) for needed in tree["needs"] if os.path.isdir(needed)]  # noqa: PTH112 - shipped strings
     elif not _is_system(real):
         prefixes += _above(real, family)
     if family == "python":
@@ -38,8 +39,9 @@ def find_prefixes(
         prefixes += chain
     kept = [
         prefix
-        for prefix in dict.fromkeys(prefixes)
-        if not _is_system(prefix) and _may_be_prefix(prefix, real_home)
+        for prefix in dict.fromkeys((*trees, *prefixes))
+        # A package tree is needed where it is: not every policy that opens /usr/bin opens /usr/local.
+        if (prefix in trees or not _is_system(prefix)) and _may_be_prefix(prefix, real_home)
     ]
     return tuple(kept), tuple(links)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skillrun.errors import SkillError
+from skillrun.skills import prefix
 from skillrun.skills.disk import links_on_the_way
 from skillrun.skills.interpreter import SYSTEM, family_of, find_interpreter
 from skillrun.skills.model import Command, Interpreter, Starter
@@ -438,3 +439,20 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
     after = os.times()
     assert found.path == tool
     assert (after.children_user, after.children_system) == (before.children_user, before.children_system)
+
+
+def test_a_package_tree_inside_a_system_folder_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Homebrew on Intel lies in /usr/local: macOS policies open /usr/bin and /usr/lib, not that."""
+    base = tmp_path.resolve()
+    needs = [base / "Cellar", base / "opt"]
+    for folder in needs:
+        folder.mkdir()
+    tree = {"under": str(needs[0]), "needs": [*map(str, needs), str(base / "not-there")]}
+    table = {**prefix._table(), "trees": [tree], "system": [{"path": str(base)}]}
+    monkeypatch.setattr(prefix, "_table", lambda: table)
+    real = str(needs[0] / "node/22/bin/node")
+
+    assert prefix.find_prefixes(real, real, "node", home=None)[0] == tuple(map(str, needs))
+    assert prefix.find_prefixes(f"{base}/bin/node", f"{base}/bin/node", "node", home=None)[0] == ()
