@@ -64,9 +64,11 @@ format: $(VENV)/installed-test ## let ruff mend and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install ## measure side by side against subprocess.run, bubblewrap and sandbox-runtime, as far as they are there
+bench: install ## measure side by side against what others do, as far as it can be installed
 	@if command -v npm >/dev/null; then \
 		npm install --silent --no-audit --no-fund --prefix bench/.npm @anthropic-ai/sandbox-runtime || true; fi
+	@test -x bench/.peers/bin/python || $(BIN)/python -m venv bench/.peers 2>/dev/null || true
+	@bench/.peers/bin/python -m pip install --quiet --disable-pip-version-check sandlock agno pydantic-ai-skills || true
 	$(BIN)/python -m bench
 
 help: ## this list
