@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ORDER: Final = ("denied", "process", "system", "runtime", "network", "grant", "kept", "own")
+_SHORT: Final = 70  # characters of a line that its rule is written before
 _THING: Final = re.compile(r"^\s*(?P<code>\(.*?)\s*;\s+(?P<why>.+)$")
 
 
@@ -24,7 +25,7 @@ def _rows(text: str) -> Iterator[tuple[str, str]]:
     """Give each line of a template that has a reason behind it, as code and reason; what an allow opens as a heading."""
     rule = ""
     for line in text.splitlines():
-        if line.startswith("(allow") or line.startswith("(deny") or line.startswith("(define"):
+        if line.startswith(("(allow", "(deny", "(define")):
             rule = line
         found = _THING.match(line)
         if found is None or "{{" in found["why"]:
@@ -34,7 +35,7 @@ def _rows(text: str) -> Iterator[tuple[str, str]]:
         if line.startswith(" ") and rule:
             words = re.sub(r"\s*;.*", "", rule).split()
             words = [word for word in words if not word.startswith(("(literal", "(subpath", "(target"))]
-            code = f"{' '.join(words)} {code}" if len(code) < 70 else code
+            code = f"{' '.join(words)} {code}" if len(code) < _SHORT else code
         # What an inner line leaves open is closed here: a row shows one thing.
         code += ")" * (code.count("(") - code.count(")"))
         while code.count(")") > code.count("("):
@@ -50,7 +51,10 @@ def seatbelt_profile() -> str:
         text = re.sub(r"\{#.*?#\}", "", text, flags=re.DOTALL)
         title = re.search(r"^;; (.+)$", text, re.MULTILINE)
         if name == "runtime":
-            text += "".join(f'(allow sysctl-read "{line["name"]}{"…" if line.get("prefix") else ""}")  ; {line["why"]}\n' for line in table("seatbelt/sysctl")["names"])
+            text += "".join(
+                f'(allow sysctl-read "{line["name"]}{"…" if line.get("prefix") else ""}")  ; {line["why"]}\n'
+                for line in table("seatbelt/sysctl")["names"]
+            )
         rows = [f"| `{_cell(code)}` | {_cell(why)} |" for code, why in _rows(text)]
         heading = title.group(1) if title else name
         parts.append("\n".join([f"### {heading}", "", "| rule | what it is for |", "| --- | --- |", *rows]))

@@ -199,6 +199,16 @@ def test_places_with_all_names_are_one_parameter() -> None:
     assert not any(asked.decide("file-read-data", path).allowed for path in fewer)
 
 
+def test_what_lies_in_something_kept_stays_as_it_is() -> None:
+    """A write grant in a protected folder, or of one, gives nothing to write; reading is as it was granted."""
+    for root in ("/w/.git/hooks/deep/x", "/w/.git/hooks"):
+        asked = evaluator(policy(write=[root], protected=["/w/.git/hooks"]))
+        assert not asked.decide("file-write-create", f"{root}/y").allowed
+        assert asked.decide("file-read-data", f"{root}/y").allowed
+    beside = evaluator(policy(write=["/w/.git/hooks2"], protected=["/w/.git/hooks"]))
+    assert beside.decide("file-write-create", "/w/.git/hooks2/y").allowed
+
+
 def test_nested_paths_are_collapsed() -> None:
     """A path inside another one that is granted as much takes no rule of its own."""
     values = dict(
