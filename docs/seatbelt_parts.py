@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ORDER: Final = ("denied", "process", "system", "runtime", "network", "grant", "kept", "own")
-_LONGEST: Final = 70  # characters of a line that still get what they belong to in front
+_SHORT: Final = 70  # characters of a line that its rule is written before
 _THING: Final = re.compile(r"^\s*(?P<code>\(.*?)\s*;\s+(?P<why>.+)$")
 
 
@@ -35,7 +35,7 @@ def _rows(text: str) -> Iterator[tuple[str, str]]:
         if line.startswith(" ") and rule:
             words = re.sub(r"\s*;.*", "", rule).split()
             words = [word for word in words if not word.startswith(("(literal", "(subpath", "(target"))]
-            code = f"{' '.join(words)} {code}" if len(code) < _LONGEST else code
+            code = f"{' '.join(words)} {code}" if len(code) < _SHORT else code
         # What an inner line leaves open is closed here: a row shows one thing.
         code += ")" * (code.count("(") - code.count(")"))
         while code.count(")") > code.count("("):

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from skillrun.cli.answers import answer
 from skillrun.host import Host
 from skillrun.launch.preflight import in_a_sandbox
 from skillrun.launch.result import Result, Termination
 from skillrun.launch.session import Session
+from skillrun.permissions.explain import Access, Decision
 from skillrun.runner import Runner
 from skillrun.sandbox.seatbelt.backend import LAUNCHER
+from skillrun.sandbox.seatbelt.read_back import read_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -311,6 +314,39 @@ def test_without_sandbox_exec_nothing_runs(mac: Mac) -> None:
     assert result.termination is Termination.REFUSED
     assert result.error is not None
     assert "sandbox-exec" in result.error.message
+
+
+def test_explain_and_the_profile_give_one_answer(mac: Mac) -> None:
+    """C-15: what `explain` says of a path is what the profile of a run decides, the system's own paths included."""
+    mac.script("#!/bin/sh\n", name="main.sh", front="fs_read: [data]\nfs_write: [out]")
+    for folder in ("data", "out", "other"):
+        (mac.base / "work" / folder).mkdir()
+    preview = mac.runner.preview("demo")
+    assert preview.chosen.backend is not None
+    assert preview.chosen.backend.name == "seatbelt"
+    profile = read_back(preview.ready.policy, dict(preview.ready.grant.missing))
+    work = f"{mac.base}/work"
+    asked = [
+        f"{work}/data/x",
+        f"{work}/out/x",
+        f"{work}/out/.env",
+        f"{work}/out/.git/hooks/x",
+        f"{work}/other/x",
+    ]
+    asked += [
+        "/usr/lib/libz.dylib",
+        "/dev/null",
+        "/private/etc/passwd",
+        "/private/etc/master.passwd",
+        f"{mac.base}/home/x",
+    ]
+    for access, operation in ((Access.READ, "file-read-data"), (Access.WRITE, "file-write-data")):
+        for found in answer(preview, access, asked):
+            given = {"vnode-type": "CHARACTER-DEVICE"}
+            allowed = profile.decide(operation, found.resolved or "", given).allowed
+            assert (found.decision is Decision.ALLOWED) is allowed, found
+    read = {one.target: one.decision.value for one in answer(preview, Access.READ, asked)}
+    assert (read["/usr/lib/libz.dylib"], read[f"{work}/other/x"]) == ("allowed", "denied")
 
 
 def test_the_launcher_is_named_by_its_absolute_path() -> None:

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import time
+import unicodedata
 
 import pytest
 
@@ -181,7 +182,8 @@ def test_folded_patterns_match_both_cases_and_nothing_else() -> None:
         pattern = compiled(f"^{folded(text)}$")
         assert pattern.dead is None, (SEED, text, pattern.dead)
         assert pattern.search(text), (SEED, text)
-        assert pattern.search(text.swapcase() if "é" not in text else text), (SEED, text)
+        assert pattern.search(text.swapcase()), (SEED, text)
+        assert pattern.search(unicodedata.normalize("NFD", text)), (SEED, text)
         assert not pattern.search(text + "x"), (SEED, text)
 
 

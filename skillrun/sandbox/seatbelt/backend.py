@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from skillrun.sandbox.landscape import Landscape
     from skillrun.sandbox.policy import Policy
 
+NAME: Final = "seatbelt"
 LAUNCHER: Final = "/usr/bin/sandbox-exec"
 """By its absolute path: one found on PATH could be anybody's."""
 # The folders of `profiles/seatbelt/system.sb.j2` that hold programs.
@@ -25,7 +26,7 @@ _SYSTEM_PATH: Final = frozenset({"/usr/bin", "/bin", "/usr/sbin", "/sbin"})
 class Seatbelt:
     """A generated profile and sandbox-exec. Rendered and evaluated on every platform, run on macOS."""
 
-    name: str = "seatbelt"
+    name: str = NAME
 
     def problems(self, probe: Probe) -> tuple[Problem, ...]:
         """Say why this backend can't be used on this host."""
