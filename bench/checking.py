@@ -130,7 +130,11 @@ def rows(rounds: int) -> list[Row]:
 
         def do(*words: str) -> None:
             subprocess.run(
-                [sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, cwd=f"{top}/work"
+                [sys.executable, *words],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+                cwd=f"{top}/work",
             )
 
         times = in_turn(
@@ -142,4 +146,11 @@ def rows(rounds: int) -> list[Row]:
             max(3, rounds // 40),
         )
     name = "skillrun check over 2,000 skills"
-    return [Row(name, "list, and ast.parse of the same files", times["check"] / (times["list"] + times["parse"]), 3)]
+    return [
+        Row(
+            name,
+            "list, and ast.parse of the same files",
+            times["check"] / (times["list"] + times["parse"]),
+            3,
+        )
+    ]
