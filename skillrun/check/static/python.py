@@ -396,7 +396,7 @@ class _File:
             *(word.value for word in node.keywords if word.arg in {"url", "base_url"}),
         )
         texts = (self.names.text(argument) for argument in arguments)
-        hosts = (network.host_in(text.known) for text in texts if text is not None)
+        hosts = (network.host_in(text.known, whole=text.exact) for text in texts if text is not None)
         host = next((host for host in hosts if host is not None), None)
         yield Use(Kind.NETWORK, host, node.lineno, node.col_offset + 1, name)
 
