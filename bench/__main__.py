@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from bench import ending, flooding, launching, listing, peers, seatbelt, starting
+from bench import checking, ending, flooding, launching, listing, peers, seatbelt, starting
 from bench.chart import chart
 from bench.measure import Row, table
 
@@ -25,6 +25,7 @@ BENCHES = {
     "flood": flooding.rows,
     "list": listing.rows,
     "seatbelt": seatbelt.rows,
+    "check": checking.rows,
 }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import keys
 import presence
 import seatbelt_parts
+from rules import check_rules
 
 from skillrun.cli.run import EXIT_OF_RULE
 from skillrun.errors import ConfigError, SkillError, UsageError
@@ -584,5 +585,6 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
         *(env_always, secrets, protected, quarantined, git_commands, suffixes, system_paths, devices),
         *(interpreters, filter_rules, level1_calls, guarantees, workspaces, exit_codes),
         *(seatbelt_parts.seatbelt_profile, seatbelt_parts.audit_rules),
+        *(interpreters, filter_rules, level1_calls, guarantees, workspaces, exit_codes, check_rules),
     )
 }

@@ -20,7 +20,9 @@ _MODULE = re.compile(
     re.MULTILINE,
 )
 _TYPES_ONLY = re.compile(r"import\s+type\b[^'\"]*$")
-_FETCH = re.compile(r"(?<![.\w$])(?:(?:globalThis|window)\.)?fetch\s*\(\s*(?:(['\"`])(?P<url>[^'\"`\n]*))?")
+_FETCH = re.compile(
+    r"(?<![.\w$])(?:(?:globalThis|window)\.)?fetch\s*\(\s*(?:(['\"`])(?P<url>[^'\"`\n]*)(?P<more>\1\s*\+)?)?"
+)
 _DEFINES_FETCH = re.compile(
     r"(?:function|async)\s+fetch\s*\(|\b(?:const|let|var)\s+fetch\b|import\s*\{[^}]*\bfetch\b"
 )
@@ -92,12 +94,9 @@ class _File:
         if not _DEFINES_FETCH.search(self.code):
             for match in _FETCH.finditer(self.code):
                 connected = True
-                yield self.use(
-                    Kind.NETWORK,
-                    network.host_in((match["url"] or "").partition("${")[0]),
-                    match.start(),
-                    "fetch",
-                )
+                known, unknown, _ = (match["url"] or "").partition("${")
+                host = network.host_in(known, whole=not unknown and not match["more"])
+                yield self.use(Kind.NETWORK, host, match.start(), "fetch")
         for match in () if connected else self.modules:
             if network.is_node_module(match["name"]):
                 yield self.use(

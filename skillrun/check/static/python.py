@@ -194,7 +194,7 @@ class _File:
     def gather(self, tree: ast.Module) -> None:
         """Walk the tree once. Not `ast.walk`: that takes several times as long as the parsing did."""
         stack: list[ast.AST] = [tree]
-        pop, push = stack.pop, stack.append
+        pop, push, plain = stack.pop, stack.append, _PLAIN
         while stack:
             node = pop()
             cls = node.__class__
@@ -204,10 +204,11 @@ class _File:
                 self.bind(node)
             for field in _CHILDREN[cls]:
                 value = getattr(node, field)
-                if value.__class__ is list:
-                    stack.extend(inner for inner in value if inner.__class__ not in _PLAIN)
-                elif value is not None and value.__class__ not in _PLAIN:
-                    push(value)
+                if value.__class__ is not list:
+                    if value.__class__ not in plain:
+                        push(value)
+                elif value:
+                    stack += [inner for inner in value if inner.__class__ not in plain]
         # Reported in the order of the file.
         self.calls.sort(key=_position)
         self.subscripts.sort(key=_position)
@@ -395,7 +396,7 @@ class _File:
             *(word.value for word in node.keywords if word.arg in {"url", "base_url"}),
         )
         texts = (self.names.text(argument) for argument in arguments)
-        hosts = (network.host_in(text.known) for text in texts if text is not None)
+        hosts = (network.host_in(text.known, whole=text.exact) for text in texts if text is not None)
         host = next((host for host in hosts if host is not None), None)
         yield Use(Kind.NETWORK, host, node.lineno, node.col_offset + 1, name)
 
