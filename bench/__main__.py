@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from bench import checking, ending, flooding, launching, listing, peers, seatbelt, starting
+from bench import checking, ending, flooding, launching, listing, peers, seatbelt, starting, tooling
 from bench.chart import chart
 from bench.measure import Row, table
 
@@ -26,6 +26,7 @@ BENCHES = {
     "list": listing.rows,
     "seatbelt": seatbelt.rows,
     "check": checking.rows,
+    "tools": tooling.rows,
 }
 
 

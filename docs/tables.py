@@ -583,7 +583,6 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
         ),
         *(request_errors, config_keys, ceiling_keys, ceiling_presence, ceiling_errors, presets, env_refused),
         *(env_always, secrets, protected, quarantined, git_commands, suffixes, system_paths, devices),
-        *(interpreters, filter_rules, level1_calls, guarantees, workspaces, exit_codes),
         *(seatbelt_parts.seatbelt_profile, seatbelt_parts.audit_rules),
         *(interpreters, filter_rules, level1_calls, guarantees, workspaces, exit_codes, check_rules),
     )

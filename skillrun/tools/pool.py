@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -25,6 +26,7 @@ class ProcessPool:
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
+        self._lock = threading.Lock()
         self._executor: ProcessPoolExecutor | None = None
 
     def call(self, dispatcher: Dispatcher, tool: Tool, call: ToolCall) -> Outcome:
@@ -34,15 +36,17 @@ class ProcessPool:
 
     def _run(self, tool: Tool, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
         """Run one call in another process. Raises ToolError when that process died."""
-        if self._executor is None:
-            # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.
-            self._executor = ProcessPoolExecutor(
-                self._workers, mp_context=multiprocessing.get_context("spawn")
-            )
+        with self._lock:
+            if self._executor is None:
+                # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.
+                context = multiprocessing.get_context("spawn")
+                self._executor = ProcessPoolExecutor(self._workers, mp_context=context)
+            executor = self._executor
         try:
-            return self._executor.submit(_work, type(tool), call, arguments).result()
+            return executor.submit(_work, type(tool), call, arguments).result()
         except BrokenProcessPool:
-            self._executor = None
+            with self._lock:
+                self._executor = None if self._executor is executor else self._executor
             raise ToolError("the process it ran in died", retryable=True) from None
 
     def close(self) -> None:

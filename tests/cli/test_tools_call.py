@@ -135,6 +135,20 @@ def test_a_skill_with_an_error_is_named_and_the_exit_code_says_so(confining: Des
     assert confining("tools", "nobody").returncode == 2
 
 
+def test_declared_access_is_part_of_what_is_asked_for(confining: Desk, skills: Path) -> None:
+    """`list` and `show` name the parameter that gives access, and `show --json` has the tools of the skill."""
+    entry = "{parameters: {file: {arg: 1, access: write}, name: {arg: 2}}}"
+    front = f"---\nname: demo\ndescription: A demo.\nmetadata: {{skillrun: {{scripts: {{echo.py: {entry}}}}}}}\n---\n"
+    (skills / "SKILL.md").write_text(front)
+    assert "asks for  write the file in `file` of echo.py" in confining("list").stdout
+    shown = json.loads(confining("show", "demo", "--json").stdout)
+    asked = [one for one in shown["request"] if "argument" in one]
+    assert [(one["capability"], one["argument"], one["at"]["line"]) for one in asked] == [
+        ("fs_write", "echo.py file", 4)
+    ]
+    assert [(one["name"], one["access"]) for one in shown["tools"]] == [("demo__echo", {"file": "write"})]
+
+
 def test_flags_of_the_operator_hold_for_one_call(confining: Desk, skills: Path) -> None:
     """`--read` of a call adds to what the script may do, as it does for `run`."""
     (skills / "scripts" / "echo.py").write_text("#!/bin/sh\nexec cat a.txt\n")
