@@ -145,8 +145,11 @@ class Wire:
                 return
             if not words:
                 return
-            yield json.loads(words)
-            if json.loads(words)["event"] != "started":
+            answer = json.loads(words)
+            if answer["event"] == "leader":
+                continue  # told of every group before it gets its plan
+            yield answer
+            if answer["event"] != "started":
                 return
 
     def assert_alive(self) -> None:
