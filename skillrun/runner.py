@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from skillrun.running.guards import Guards
 from skillrun.running.lookup import Lookup
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import complete, first_parts
-from skillrun.sandbox.git_obeys import obeyed
+from skillrun.sandbox.git_obeys import Surroundings, obeyed, obeyed_in
 from skillrun.sandbox.landscape import survey
 from skillrun.sandbox.search import search
 from skillrun.skills.digest import digest
@@ -86,6 +87,7 @@ class Runner:
             lookup=self._lookup,
             ceiling_file=ceiling if isinstance(ceiling, Path) else None,
         )
+        self._surroundings = Surroundings(self.host.home, self.host.environ)
         self.launcher = Launcher(temporary=self.host.temporary)
         self._scratches = Scratches(self.launcher)
 
@@ -148,6 +150,7 @@ class Runner:
                     ready.inside,
                     quarantine=self._guards.quarantine,
                     skill_roots=self._guards.skill_roots,
+                    obeyed=partial(obeyed_in, surroundings=self._surroundings),
                 )
             verdict = judge(outcome, ready.policy)
             return result_of(ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left)
@@ -196,9 +199,9 @@ class Runner:
             voice=self._lookup.voice(found, version),
         )
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
-        guarded = self._guards.around(found, root_of(scratch)).with_readable(
-            obeyed(grant.capabilities.fs_write, inside, home=self.host.home)
-        )
+        named = obeyed(grant.capabilities.fs_write, inside, self._surroundings)
+        inside = replace(inside, complete=inside.complete and named.complete)
+        guarded = self._guards.around(found, root_of(scratch)).with_readable(named.paths)
         policy = complete(grant, place, subject, guarded=guarded, found=inside)
         return Ready(found, version, subject, place, grant, policy, inside)
 
