@@ -35,7 +35,7 @@ from skillrun.running.recorder import Recorder, checked
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import complete, first_parts
 from skillrun.sandbox.environment import OUTPUT
-from skillrun.sandbox.git_obeys import obeyed
+from skillrun.sandbox.git_obeys import Surroundings, obeyed, obeyed_in
 from skillrun.sandbox.landscape import hold, survey
 from skillrun.sandbox.search import search
 from skillrun.skills.digest import digest
@@ -110,6 +110,7 @@ class Runner:
             ceiling_file=ceiling if isinstance(ceiling, Path) else None,
             records=recorder.path if recorder is not None else None,
         )
+        self._surroundings = Surroundings(self.host.home, self.host.environ)
         self._recorder = recorder and checked(
             recorder, workspace=self.workspace, roots=self._guards.skill_roots
         )
@@ -275,6 +276,7 @@ class Runner:
                 ready.inside,
                 quarantine=self._guards.quarantine,
                 skill_roots=self._guards.skill_roots,
+                obeyed=partial(obeyed_in, surroundings=self._surroundings),
             )
             verdict = judge(outcome, ready.policy)
             denied = denials(
@@ -332,9 +334,9 @@ class Runner:
         flags = call.flags or Flags()
         grant = self._grant(call, found, version, place, flags)
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
-        guarded = self._guards.around(found, root_of(scratch)).with_readable(
-            obeyed(grant.capabilities.fs_write, inside, home=self.host.home)
-        )
+        named = obeyed(grant.capabilities.fs_write, inside, self._surroundings)
+        inside = replace(inside, complete=inside.complete and named.complete)
+        guarded = self._guards.around(found, root_of(scratch)).with_readable(named.paths)
         policy = complete(grant, place, subject, guarded=guarded, found=inside)
         return Ready(found, version, subject, place, grant, policy, inside, flags)
 
