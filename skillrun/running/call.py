@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Call:
     """What `Runner.run` takes, as one value that can be compared, pickled and sent elsewhere.
 
-    `skill` is a key, a folder, or a Skill; `timeout` in seconds can only shorten. The rest is told at
-    `Runner.run`.
+    `skill` is a key, a folder, or a Skill; `timeout` in seconds can only shorten. `trace` asks for
+    the kernel's own word on what was denied. The rest is told at `Runner.run`.
     """
 
     skill: Skill | Path | str
@@ -35,6 +35,7 @@ class Call:
     strict: bool = False
     flags: Flags | None = None
     typed: bool = False
+    trace: bool = False
 
     def checked(self) -> Call:
         """Return the call. UsageError for what no program can be given: a text with NUL or half a character, no time."""
