@@ -19,6 +19,7 @@ from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.refusing import refusal_of
 from skillrun.launch.result import Result, Termination
 from skillrun.launch.scratches import Scratches, root_of
+from skillrun.launch.tracing import trace
 from skillrun.launch.verdict import Verdict, judge
 from skillrun.permissions.decide import decide
 from skillrun.permissions.flags import Flags
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from skillrun.launch.capture import Sink
     from skillrun.launch.drive import Outcome
+    from skillrun.permissions.capabilities import Limits
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.place import Place
     from skillrun.running.handle import Handle
@@ -141,6 +143,7 @@ class Runner:
         strict: bool = False,
         flags: Flags | None = None,
         typed: bool = False,
+        trace: bool = False,
         sinks: tuple[Sink, Sink] | None = None,
         on_plan: Callable[[Ready, LaunchPlan], None] | None = None,
     ) -> Result:
@@ -148,13 +151,13 @@ class Runner:
 
         `timeout` in seconds can only shorten. `strict` makes every cut of the request a refusal. `typed`
         says that a person typed the arguments, so that existing paths among them are granted for reading
-        within the ceiling. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
+        within the ceiling. `trace` asks the kernel's audit log what was denied, where it can be read. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
         is told what is about to start. Waits for its turn when `at_once` runs are under way.
 
         Raises SkillError, UsageError and ConfigError when there is nothing that could be run, AdmissionError
         when too many wait already.
         """
-        call = Call(skill, script, tuple(arguments), stdin, timeout, strict, flags, typed)
+        call = Call(skill, script, tuple(arguments), stdin, timeout, strict, flags, typed, trace)
         return self.run_call(call, Listener(sinks=sinks, on_plan=on_plan))
 
     def run_call(self, call: Call, listener: Listener = NOBODY) -> Result:
@@ -263,11 +266,13 @@ class Runner:
             hold(ready.grant.pins, landscape)
             plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
             log.debug("planned", backend=plan.backend, level=plan.level, timeout=ready.policy.timeout)
-            if listener.on_plan is not None:
-                listener.on_plan(ready, plan)
-            outcome = self._drive(
-                plan, call.stdin, listener, keep=ready.policy.limits.output, scratch=scratch
-            )
+            with trace(chosen.probe.landlock, wanted=call.trace and plan.level is not None) as traced:
+                plan = traced.marked(plan)
+                if listener.on_plan is not None:
+                    listener.on_plan(ready, plan)
+                listener = replace(listener, on_start=traced.watching(listener.on_start))
+                outcome = self._drive(plan, call.stdin, listener, ready.policy.limits, scratch)
+                told = traced.suspects()
             if listener.collect is not None:
                 listener.collect(scratch / OUTPUT)
             left = violations(
@@ -280,7 +285,13 @@ class Runner:
             )
             verdict = judge(outcome, ready.policy)
             denied = denials(
-                ready, verdict, outcome, plan=plan, probe=chosen.probe, grant=partial(self._grant, call)
+                ready,
+                verdict,
+                outcome,
+                told=told,
+                plan=plan,
+                probe=chosen.probe,
+                grant=partial(self._grant, call),
             )
         log.debug("ended", how=verdict.termination.value, seconds=round(outcome.duration, 3))
         return result_of(
@@ -288,10 +299,10 @@ class Runner:
         )
 
     def _drive(
-        self, plan: LaunchPlan, stdin: bytes, listener: Listener, *, keep: float, scratch: Path
+        self, plan: LaunchPlan, stdin: bytes, listener: Listener, limits: Limits, scratch: Path
     ) -> Outcome:
         """Have a plan carried out, with whoever listens attached."""
-        out, err = listener.outlets(int(keep))
+        out, err = listener.outlets(int(limits.output))
         drive = Drive(
             self.launcher,
             plan,

@@ -8,7 +8,7 @@ import click
 
 from skillrun.cli.command import HELP, Option, Verb, emit, emit_bytes, say
 from skillrun.cli.inventory import first_script, row
-from skillrun.cli.logbook import log_option, place
+from skillrun.cli.logbook import NAME, log_option, place
 from skillrun.cli.setting import (
     Setting,
     current,
@@ -25,7 +25,6 @@ from skillrun.permissions.voices import listen
 from skillrun.problem import error
 from skillrun.report import document, shapes
 from skillrun.report.listing import entry
-from skillrun.report.records import NAME
 from skillrun.report.records import last as latest
 from skillrun.report.remembering import remembered
 from skillrun.report.showing import Chain, lines
