@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import psutil
 
 if TYPE_CHECKING:
+    import resource
     import socket
-    import subprocess
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
@@ -74,6 +75,11 @@ class Watch(threading.Thread):
             if self._announce:
                 self.tell(self._control, {"event": "started", "pid": self._process.pid})
             last = self._watched()
+        except Exception as problem:  # noqa: BLE001 - a thread has nobody to raise to; nothing may stay alive for that
+            last["message"] = f"the watch failed: {problem}"
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait(_LAST)
         finally:
             self.tell(self._control, last)
             self._control.close()
@@ -100,8 +106,7 @@ class Watch(threading.Thread):
             time.sleep(min(pause, max(deadline - now, _SHORTEST)))
             pause = min(pause * 1.5, _LONGEST)
         leftovers = self._end(leader, gently=reason is not None)
-        _, status, usage = os.wait4(self._process.pid, 0)
-        self._process.returncode = 0  # reaped: Popen must not wait for a number that is somebody else's now
+        status, usage = self._reaped()
         failed = None if reason is not None else self.check(status)
         if failed is not None:
             return {"event": "failed", **failed}
@@ -115,6 +120,18 @@ class Watch(threading.Thread):
             // (1024 if os.uname().sysname == "Darwin" else 1),  # bytes on macOS, else KiB
             **counted,
         }
+
+    def _reaped(self) -> tuple[int, resource.struct_rusage]:
+        """Reap the leader; one that the kernel does not let die is left, and counts as killed."""
+        until = time.monotonic() + _LAST
+        while True:
+            pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
+            if pid:
+                self._process.returncode = 0  # Popen must not wait for a number that is somebody else's now
+                return status, usage
+            if time.monotonic() > until:
+                return signal.SIGKILL, usage
+            time.sleep(_SHORTEST)
 
     def _asked_to_end(self) -> bool:
         """Tell whether the run was cancelled, by a word on the socket or from this process."""

@@ -293,6 +293,34 @@ def test_an_exchanged_script_does_not_run(mac: Mac) -> None:
     assert result.error.rule == "changed-before-start"
 
 
+def test_a_script_that_vanished_does_not_run(mac: Mac) -> None:
+    """A script, or the folder it runs in, that is gone when it should start is told as a change."""
+    mac.script("#!/bin/sh\necho one\n", name="main.sh")
+    result = mac.run(on_plan=lambda ready, _: ready.policy.script.unlink())
+    assert result.error is not None
+    assert result.error.rule == "changed-before-start"
+    mac.script("#!/bin/sh\necho one\n", name="main.sh")
+    result = mac.run(on_plan=lambda *_: (mac.base / "work").rename(mac.base / "work2"))
+    (mac.base / "work2").rename(mac.base / "work")
+    assert result.error is not None
+    assert result.error.rule == "changed-before-start"
+
+
+def test_a_watch_that_fails_leaves_nothing(mac: Mac, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the watch itself breaks, the run is ended and that is told."""
+    from skillrun.launch.watch import Watch
+
+    mac.script("#!/bin/sh\nsleep 60\n", name="main.sh")
+
+    def broken(*_: object) -> None:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(Watch, "_over", broken)
+    result = mac.run()
+    assert result.termination is Termination.FAILED_TO_START
+    assert "the watch failed: no such thing" in (result.error.message if result.error else "")
+
+
 def test_several_runs_at_once(mac: Mac) -> None:
     """Runs of several threads are apart, and all end."""
     mac.script("#!/bin/sh\necho $1 $TMPDIR\n", name="main.sh")
