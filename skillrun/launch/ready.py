@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from skillrun.launch.aftermath import structured
 from skillrun.launch.capture import Captured
+from skillrun.launch.denials import denials
 from skillrun.launch.result import Result, Termination
 from skillrun.sandbox.linux.limits import limits_met
 
@@ -87,6 +88,7 @@ def result_of(
         level=plan.level if plan else None,
         guarantees=plan.guarantees if plan else None,
         grant=ready.grant,
+        denials=denials((outcome.ended or {}).get("denials", ())) if outcome else (),
         violations=violations,
         warnings=(*layers.problems, *policy.warnings, *(plan.warnings if plan else ()), *met),
         usage=verdict.usage,

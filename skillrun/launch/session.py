@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.confine.trees import remove_root
 from skillrun.errors import SkillrunError
+from skillrun.launch.denials import LOG
 from skillrun.launch.faults import LauncherError, explain
 from skillrun.launch.launcher import Sent
 from skillrun.launch.preflight import Preflight, in_a_sandbox
@@ -42,13 +43,16 @@ _PROFILES: Final = (
 class Session:
     """Starts runs of one process without a launcher. Thread-safe.
 
-    `program` is sandbox-exec, by its absolute path. `temporary` is where the folder of all scratch folders is
+    `program` is sandbox-exec and `log` the reader of the system's log, by their absolute paths. `temporary` is where the folder of all scratch folders is
     made.
     """
 
-    def __init__(self, *, temporary: Path, program: str = LAUNCHER, system: str = sys.platform) -> None:
+    def __init__(
+        self, *, temporary: Path, program: str = LAUNCHER, log: str = LOG, system: str = sys.platform
+    ) -> None:
         self._temporary = temporary
         self._program = program
+        self._log = log
         self._platform = system
         self._lock = threading.Lock()
         self._owner = 0
@@ -136,7 +140,9 @@ class Session:
         command = self._command(launch)
         process = self._popen(launch.wire, command, pipes)
         try:
-            watch = Watch(process, launch.wire, theirs, scratch, announce=announce, done=self._done)
+            watch = Watch(
+                process, launch.wire, theirs, scratch, announce=announce, done=self._done, log=self._log
+            )
             watch.check = lambda status: self._preflight.explain(status, command, launch.wire["argv"][0])
             self._watches.add(watch)
             watch.start()

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
+from skillrun.launch import denials
+
 if TYPE_CHECKING:
     import resource
     import socket
@@ -41,6 +43,7 @@ class Watch(threading.Thread):
         *,
         announce: bool,
         done: Callable[[Watch], None],
+        log: str = denials.LOG,
     ) -> None:
         super().__init__(name=f"skillrun-{process.pid}", daemon=True)
         self._process = process
@@ -49,6 +52,8 @@ class Watch(threading.Thread):
         self._scratch = None if scratch is None else str(scratch)
         self._announce = announce
         self._done = done
+        self._log = log
+        self._began = time.time()
         self._cancelled = threading.Event()
         self._known: dict[int, psutil.Process] = {}
         self.check: Callable[[int], dict[str, Any] | None] = lambda _: None
@@ -118,8 +123,15 @@ class Watch(threading.Thread):
             "cpu": usage.ru_utime + usage.ru_stime,
             "rss": usage.ru_maxrss
             // (1024 if os.uname().sysname == "Darwin" else 1),  # bytes on macOS, else KiB
+            "denials": self._denied(),
             **counted,
         }
+
+    def _denied(self) -> list[tuple[str, str]]:
+        """Ask the log for what was denied, where the run was asked to tell."""
+        if not self._wire.get("log"):
+            return []
+        return denials.read(self._began, {self._process.pid, *self._known}, program=self._log)
 
     def _reaped(self) -> tuple[int, resource.struct_rusage]:
         """Reap the leader; one that the kernel does not let die is left, and counts as killed."""

@@ -22,6 +22,7 @@ from skillrun.launch.result import Result, Termination
 from skillrun.launch.session import Session
 from skillrun.permissions.explain import Access, Decision
 from skillrun.runner import Runner
+from skillrun.sandbox.choose import Choice
 from skillrun.sandbox.seatbelt.backend import LAUNCHER
 from skillrun.sandbox.seatbelt.read_back import read_back
 
@@ -291,6 +292,42 @@ def test_an_exchanged_script_does_not_run(mac: Mac) -> None:
     assert result.termination is Termination.FAILED_TO_START
     assert result.error is not None
     assert result.error.rule == "changed-before-start"
+
+
+LOG = """#!{python}
+import json, os, sys
+from pathlib import Path
+pid = int(Path(os.path.dirname(__file__), "pid").read_text())
+assert sys.argv[1:4] == ["show", "--style", "ndjson"], sys.argv
+for who, text in (
+    (pid, "file-read-data /Users/u/.ssh/id"), (pid, "file-read-data /Users/u/.ssh/id"), (pid, "mach-lookup com.apple.x"),
+    (pid, "network-outbound 1.1.1.1:443"), (1, "file-read-data /etc/of-somebody-else"),
+):
+    print(json.dumps(dict(eventMessage="Sandbox: sh(%d) deny(1) %s" % (who, text))))
+print("Timestamp  no json")
+print(json.dumps([1]))
+"""
+
+
+def test_denials_are_read_from_the_log_when_asked(mac: Mac) -> None:
+    """`--backend seatbelt-log` lists what the kernel denied to this run's processes, each once, and nobody else's."""
+    log = mac.base / "log"
+    log.write_text(LOG.replace("{python}", sys.executable))
+    log.chmod(0o755)
+    mac.script(f"#!/bin/sh\necho $$ > {mac.base}/pid\n", name="main.sh")
+    mac.runner.launcher = Session(
+        temporary=mac.base / "tmp", program=str(mac.program), log=str(log), system="darwin"
+    )
+    assert mac.run().denials == ()
+    mac.runner._choice = Choice(backend="seatbelt-log")
+    denied = mac.run().denials
+    mac.runner.launcher.close()
+
+    assert [(one.operation, str(one.path), one.fix, one.evidence) for one in denied] == [
+        ("file-read-data", "/Users/u/.ssh/id", "--read /Users/u/.ssh/id", "kernel"),
+        ("mach-lookup", "None", None, "kernel"),
+        ("network-outbound", "None", "--network", "kernel"),
+    ]
 
 
 def test_a_script_that_vanished_does_not_run(mac: Mac) -> None:
