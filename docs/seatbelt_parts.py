@@ -13,6 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ORDER: Final = ("denied", "process", "system", "runtime", "network", "grant", "kept", "own")
+# Rules whose filters stand in the lines below, one for each path.
+_OPENED: Final = {
+    "(allow)": '(allow … (subpath (param "OWN_0")))',
+    "(allow file-read-metadata file-test-existence)": "(allow file-read-metadata file-test-existence (path-ancestors (param …)))",
+    "(allow file-read* file-test-existence)": '(allow file-read* file-test-existence (literal (param "LINK_0")))',
+    "(allow file-read* file-test-existence file-map-executable process-exec*)": '(allow file-read* file-test-existence file-map-executable process-exec* (subpath (param "READ_0")))',
+    "(allow file-write* file-link file-clone)": '(allow file-write* file-link file-clone (subpath (param "WRITE_0")))',
+    "(define (guard place))": '(guard (param "PLACE_0"))',
+    "(define (guard place) (deny file-write-unlink))": "(deny file-write-unlink …) in (guard …)",
+    "(define (hide place))": '(hide (param "SECRETS_OF_0"))',
+    "(define (hide place) (deny file-write-unlink))": "(deny file-write-unlink …) in (hide …)",
+    "(keep-unchanged (require-any))": '(keep-unchanged (subpath (param "GUARDED_0")) …)',
+    "(keep-away (require-any))": '(keep-away (subpath (param "HIDDEN_0")) …)',
+    "(deny file-write-unlink)": '(deny file-write-unlink (literal (param "WRITE_0")) …)',
+}
 _SHORT: Final = 70  # characters of a line that its rule is written before
 _THING: Final = re.compile(r"^\s*(?P<code>\(.*?)\s*;\s+(?P<why>.+)$")
 
@@ -40,7 +55,7 @@ def _rows(text: str) -> Iterator[tuple[str, str]]:
         code += ")" * (code.count("(") - code.count(")"))
         while code.count(")") > code.count("("):
             code = code[:-1]
-        yield code, found["why"]
+        yield _OPENED.get(code, code), found["why"]
 
 
 def seatbelt_profile() -> str:

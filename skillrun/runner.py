@@ -19,6 +19,7 @@ from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.refusing import refusal_of
 from skillrun.launch.result import Result, Termination
 from skillrun.launch.scratches import Scratches, root_of
+from skillrun.launch.system_log import suspects as logged
 from skillrun.launch.tracing import trace
 from skillrun.launch.verdict import Verdict, judge
 from skillrun.permissions.decide import decide
@@ -288,7 +289,7 @@ class Runner:
                 ready,
                 verdict,
                 outcome,
-                told=told,
+                told=(*told, *logged((outcome.ended or {}).get("denials", ()))),
                 plan=plan,
                 probe=chosen.probe,
                 grant=partial(self._grant, call),

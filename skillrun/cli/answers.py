@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from skillrun.permissions.capabilities import inside
 from skillrun.permissions.explain import Access, Decision, explain_endpoint, explain_path
 from skillrun.sandbox.linux.level1 import system_rules
-from skillrun.sandbox.seatbelt.backend import NAME as SEATBELT
+from skillrun.sandbox.seatbelt.backend import Seatbelt
 from skillrun.sandbox.seatbelt.read_back import read_back
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def answer(preview: Preview, access: Access, targets: Iterable[str]) -> tuple[An
     own = _own(preview, access)
     answers = tuple(_path(preview, target, access, own) for target in targets)
     backend = preview.chosen.backend
-    if backend is None or backend.name != SEATBELT or preview.ready.grant.unconfined is not None:
+    if not isinstance(backend, Seatbelt) or preview.ready.grant.unconfined is not None:
         return answers
     profile = read_back(preview.ready.policy, dict(preview.ready.grant.missing))
     return tuple(_by_profile(profile, found, access) for found in answers)

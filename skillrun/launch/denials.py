@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from skillrun.skills.model import Skill
 
 GUESS: Final = "guess"
+KERNEL: Final = "kernel"
+NETWORK: Final = "network"
+_BY_FLAG: Final = {"read", "write", NETWORK}
 MOST: Final = 10
 """Denials told at most: a script may print what looks like thousands."""
 _CANDIDATES: Final = 200
@@ -60,15 +63,20 @@ def denials(
 
     `grant` decides about it again with other flags.
     """
-    if not failed(verdict) or plan.level is None:  # without a level nothing was confined
+    if not failed(verdict):
         return ()
-    guessed = confirmed(suspects(outcome.stderr.text, ready.policy.cwd), ready.policy, probe)
+    # Without a level nothing was confined, or by a system whose own files this host's probe does not name.
+    looked_at = suspects(outcome.stderr.text, ready.policy.cwd) if plan.level is not None else ()
+    guessed = confirmed(looked_at, ready.policy, probe)
     known = {
         (one.operation, one.path): one for one in (*guessed, *told)
     }  # the kernel's word stands over a guess
     found = sorted(known.values(), key=lambda one: one.evidence == GUESS)[:MOST]
     return tuple(
-        denial(one, grant(ready.skill, ready.digest, ready.place, asking(one, ready.flags))) for one in found
+        denial(one, grant(ready.skill, ready.digest, ready.place, asking(one, ready.flags)))
+        if one.operation in _BY_FLAG
+        else Denial(one.operation, one.path, one.evidence, None)
+        for one in found
     )
 
 
