@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from skillrun.check.project import HOME, WORKSPACE, ProjectDisk, changed, written
+from skillrun.check.rights import rights, rights_of
 from skillrun.check.suggest import suggest
+from skillrun.permissions.decide import decide
+from skillrun.permissions.place import Place
 from skillrun.permissions.request import read_request
 from skillrun.permissions.resolve import Resolver
 from skillrun.permissions.spelled import Spelled
@@ -126,3 +130,34 @@ def test_suggestions(collection: Collection, source: str, yaml: str, left: list[
     (after,) = collection.subjects()
     assert read_request(after.skill).problems == ()
     assert suggest(after) is None
+
+
+@pytest.mark.parametrize("ceiling", ["default", "reader", "converter", "api", "dev", "own.yaml"])
+def test_one_answer(collection: Collection, ceiling: str) -> None:
+    """A check decides as a run in the same place does: the same rights, once both are written in the same words."""
+    collection.skill(
+        "demo",
+        'fs_read: ["./data", "${workspace}/near/x", "${skill}/c", "./away/x", "/opt/no-such-thing", ".env"]\n'
+        'fs_write: ["./out/", "./data/deep/"]\nnetwork: [a.example.com, "*.b.example.com:80-90"]\ntimeout: 90\n'
+        "metadata: {skillrun: {env: [TZ, TOKEN, LD_PRELOAD], limits: {memory: 3GiB}}}\n",
+    )
+    collection.write(
+        "own.yaml",
+        'sandbox: {fs_read: [., /opt], fs_write: [./out, ./data/deep], deny: [private/, ./data/x], network: ["*.example.com"], env: [TOKEN]}\n',
+    )
+    (collection.folder / "data").mkdir()
+    (collection.folder / "near").symlink_to("data")
+    (collection.folder / "away").symlink_to("/usr")
+    session = collection.session(ceiling)
+    (subject,) = collection.subjects(ceiling)
+    skill = subject.skill
+    home = collection.folder.parent
+    place = Place(workspace=collection.folder, skill=skill.path, scratch=Path("/scratch"), home=home)
+    real = rights_of(decide(skill, session.layers(), place, digest=subject.digest))
+    text = json.dumps(real.data()).replace(str(collection.folder), "${workspace}").replace(str(home), "~")
+    seen = rights(subject)
+    assert seen is not None
+    in_order = {
+        key: sorted(value) if isinstance(value, list) else value for key, value in json.loads(text).items()
+    }
+    assert in_order == seen.data()
