@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from skillrun.check.static import network, node, python, shell
+from skillrun.check.static.use import Confidence
 
 if TYPE_CHECKING:
-    from skillrun.check.static.use import Confidence, Reading
+    from skillrun.check.static.use import Reading
 
 FILE = "${skill}/scripts/run.py"
 FUZZ = settings(
