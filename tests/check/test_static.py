@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from skillrun.check.static import network, node, python, shell
+from skillrun.check.static.use import Confidence
 
 if TYPE_CHECKING:
     from skillrun.check.static.use import Reading
@@ -220,3 +221,10 @@ def test_random_text_is_read(text: str) -> None:
         for use in reading.uses:
             assert 1 <= use.line <= len(lines)
             assert use.column >= 1
+
+
+def test_a_server_is_a_guess() -> None:
+    """A module that is there to connect is a hint; in a file that only listens, a guess."""
+    (asks,) = node.read("const http = require('http'); http.get(x)").uses
+    (serves,) = node.read("const http = require('http'); http.createServer(f).listen(1)").uses
+    assert (asks.confidence, serves.confidence) == (Confidence.MEDIUM, Confidence.LOW)

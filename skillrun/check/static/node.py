@@ -34,6 +34,8 @@ _FILE = re.compile(
     r"\b(?P<call>(?:write|append|read)File(?:Sync)?|mkdir(?:Sync)?|rm(?:Sync)?|unlink(?:Sync)?|create(?:Write|Read)Stream"
     r"|readdir(?:Sync)?)\s*\(\s*(?P<quote>['\"`])(?P<path>[^'\"`$\n]+)(?P<end>['\"`]|\$\{)"
 )
+_SERVES = re.compile(r"\bcreateServer\s*\(")
+_ASKS = re.compile(r"\bhttps?\.(?:get|request)\s*\(|\bconnect\s*\(")
 _HOME = re.compile(r"\bhomedir\s*\(\s*\)(?P<rest>(?:\s*,\s*['\"][^'\"\n]*['\"])*)")
 _RUN = re.compile(
     r"(?<![.\w])(?:(?:child_process|cp)\.)?(?P<call>exec|execSync|spawn|spawnSync|execFile|execFileSync|execa|execaSync)"
@@ -99,9 +101,10 @@ class _File:
                 yield self.use(Kind.NETWORK, host, match.start(), "fetch")
         for match in () if connected else self.modules:
             if network.is_node_module(match["name"]):
-                yield self.use(
-                    Kind.NETWORK, None, match.start(), f"import {match['name']}", Confidence.MEDIUM
-                )
+                # What only listens may well stay on this machine.
+                listens = _SERVES.search(self.code) is not None and _ASKS.search(self.code) is None
+                sure = Confidence.LOW if listens else Confidence.MEDIUM
+                yield self.use(Kind.NETWORK, None, match.start(), f"import {match['name']}", sure)
                 break
         yield from self.variables()
         for match in _FILE.finditer(self.code):
