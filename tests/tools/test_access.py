@@ -10,6 +10,7 @@ import pytest
 from skillrun.errors import ConfigError, UsageError
 from skillrun.permissions.access import NamedPath, Pin
 from skillrun.sandbox import landscape
+from skillrun.tools.script_tool import script_tools
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -189,6 +190,20 @@ def test_the_operator_can_take_it_away(world: World) -> None:
         if item.value == str(world.workspace / "a.txt")
     ]
     assert items == [("argument file", "a.txt")]
+
+
+def test_the_operator_can_declare_it(world: World) -> None:
+    """A skill that declares nothing: the operator's file says that an argument is a file to read, and it is granted."""
+    world.skill("demo", scripts={"read.py": SCRIPTS["read.py"]})
+    world.file("a.txt", "content of a")
+    assert "content" not in world.tools(CEILING)["demo__read"].call({"args": ["a.txt"]}).text
+    entry = "skills: {demo: {request: {scripts: {read.py: {parameters: {file: {arg: 1, access: read}}}}}}}\n"
+    runner = world.runner(
+        "sandbox: {fs_read: ['${workspace}']}\n" + entry, skills=[world.workspace / "skills"]
+    )
+    [tool] = script_tools(runner)[0]
+    assert list(tool.input_schema["properties"]) == ["file"]
+    assert tool.call({"file": "a.txt"}).text == "content of a"
 
 
 def test_a_refusal_names_the_parameter(world: World) -> None:
