@@ -136,7 +136,7 @@ def test_a_mistake_is_an_error_with_its_place(entry: str, told: str, advice: str
 def test_a_wrong_entry_runs_nothing(scene: Scene) -> None:
     """The decision itself refuses, so no command and no tool gets past it."""
     with pytest.raises(SkillError):
-        scene.grant("metadata: {skillrun: {scripts: {x.py: {parameters: {a: {arg: 2}}}}}}\n")
+        scene.grant("metadata: {skillrun: {scripts: {x.py: {parameters: {a: {typ: string}}}}}}\n")
 
 
 def test_keywords_are_json_schema_of_2020_12() -> None:
