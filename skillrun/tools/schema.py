@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skillrun.tools.outcome import ToolCall
 
 RESERVED: Final = "tool_call"
+"""The keyword by which a function gets the call; never part of a schema."""
 Binder: TypeAlias = "Callable[[dict[str, Any], ToolCall], dict[str, Any]]"
 NO_PARAMETERS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 _DEEPEST: Final = 20
