@@ -203,6 +203,20 @@ def test_progress_from_a_script(world: World, ending: str) -> None:
     assert heard == [("demo__x", "half", 1, 2)]
 
 
+def test_events_and_files_of_a_run_that_is_not_confined(world: World) -> None:
+    """Where the operator switched the sandbox off, both come all the same."""
+    world.skill("demo", scripts={"x.sh": EVENTS["sh"] + 'echo data > "$SKILLRUN_OUTPUT_DIR/a.txt"\n'})
+    heard: list[Any] = []
+    box = world.box(
+        ceiling="sandbox: {enabled: false}\n",
+        on_progress=[lambda _, progress: heard.append(progress.message)],
+    )
+    outcome = box.turn().call("demo__x")
+    assert (outcome.text, heard) == ("out\n[file: a.txt]", ["half"])
+    assert outcome.result is not None
+    assert outcome.result.backend == "passthrough"
+
+
 def test_events_are_bounded_and_never_hold_a_script_up(world: World) -> None:
     """A flood, a line without an end, and lines that are no events: drained, at most 1,000 told, and the script ends."""
     script = """\
