@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +10,8 @@ from skillrun.tools.outcome import ToolCall, ToolError
 from skillrun.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
     from skillrun.tools.dispatch import Dispatcher
     from skillrun.tools.outcome import Outcome
 
@@ -36,6 +35,10 @@ class ProcessPool:
 
     def _run(self, tool: Tool, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
         """Run one call in another process. Raises ToolError when that process died."""
+        import multiprocessing  # noqa: PLC0415 - most programs have no such tool
+        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - see above
+        from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - see above
+
         with self._lock:
             if self._executor is None:
                 # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.

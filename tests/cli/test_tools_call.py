@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
 from desk import SKILLS
 
@@ -45,6 +46,17 @@ def test_tools_as_a_table(desk: Desk) -> None:
         in done.stdout
     )
     assert done.stdout.endswith("6 tools\n")
+
+
+def test_the_json_is_what_its_schema_says(desk: Desk) -> None:
+    """`schemas/tools.schema.json` takes the tools of the examples, and refuses a name that no model API takes."""
+    schema = json.loads((SKILLS.parent / "schemas" / "tools.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    made = json.loads(desk("tools", "--skills", SKILLS, "--json").stdout)
+    validator.validate(made)
+    made["tools"][0]["name"] = "a.b"
+    assert not validator.is_valid(made)
 
 
 def test_tools_as_json_and_in_each_format(confining: Desk, skills: Path) -> None:

@@ -186,12 +186,16 @@ def test_public_scripts_are_read_right() -> None:
     ]
     rows = [row for start in range(0, len(files), 100) for row in compare(files[start : start + 100], folder)]
     answered = [row for row in rows if row[3] is None]
-    right = [row for row in answered if not row[2]]
+    strict = sum(not row[2] for row in answered)
+    # A default of the day or of the machine is left out of a schema on purpose; it is told, and is no wrong parameter.
+    right = [row for row in answered if all("default unknown" in one for one in row[2])]
+    parameters = sum(row[1] for row in answered)
     print(
-        f"{len(answered)} of {len(rows)} answered, {len(right)} right, {sum(row[1] for row in answered)} parameters"
+        f"{len(answered)} of {len(rows)} answered, {parameters} parameters, {len(right)} right, {strict} with every default"
     )
     for path, _, wrong, _ in answered:
-        print(*([path, wrong[:4]] if wrong else []))
+        if wrong:
+            print(path, wrong[:4])
     assert len(right) >= 0.98 * len(answered)
 
 
