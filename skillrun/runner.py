@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from skillrun.launch.capture import Sink
     from skillrun.launch.drive import Outcome
+    from skillrun.permissions.access import NamedPath
     from skillrun.running.handle import Handle
     from skillrun.running.listener import OnOutput
     from skillrun.sandbox.backend import LaunchPlan
@@ -304,10 +305,11 @@ class Runner:
         strict: bool = False,
         flags: Flags | None = None,
         typed: bool = False,
+        named: tuple[NamedPath, ...] = (),
     ) -> Preview:
         """Do everything that `run` does up to the start, and return what it would be."""
         with self._scratches.scratch() as scratch:
-            call = Call(skill, script, tuple(arguments), flags=flags, typed=typed)
+            call = Call(skill, script, tuple(arguments), flags=flags, typed=typed, named=named)
             ready = self._prepare(call.checked(), scratch)
             chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
             backend = chosen.backend

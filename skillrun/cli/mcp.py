@@ -1,0 +1,115 @@
+"""`skillrun mcp`: the scripts of skills as tools of any MCP client, confined."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from skillrun.cli.command import HELP, Verb, colour_option, say, verbose_option
+from skillrun.cli.logbook import log_option, records
+from skillrun.cli.setting import Setting, current, setting_options
+from skillrun.errors import UsageError
+from skillrun.host import current_host
+from skillrun.problem import error
+from skillrun.report.escape import sentence
+from skillrun.running.admission import AT_ONCE
+
+if TYPE_CHECKING:
+    from skillrun.problem import Problem
+    from skillrun.tools.outcome import Outcome, ToolCall
+
+
+@click.command(
+    "mcp",
+    cls=Verb,
+    context_settings=HELP,
+    epilog="\b\nExamples:\n  skillrun mcp --skills ./skills --workspace .\n\n"
+    "Exit codes: 0 the client closed the connection, 2 wrong usage or configuration, 128+n stopped by a signal.",
+)
+@setting_options(running=True, serving=True)
+@log_option
+@verbose_option
+@colour_option
+@click.pass_context
+def command(ctx: click.Context, *, setting: Setting, log: str | None) -> int:
+    """Serve every script as a tool over the Model Context Protocol, on standard input and output.
+
+    Scripts run confined in the workspace, which has to be named. What a script lacks is said here, on standard
+    error, and never to a model.
+    """
+    if setting.workspace is None:
+        raise UsageError(
+            error(
+                "mcp-workspace",
+                "no workspace is named",
+                help="add `--workspace DIR`; a client can only narrow it",
+            )
+        )
+    _need_sdk()
+    # The descriptors first: what a library prints while it is loaded must not reach the client.
+    from skillrun.mcp.descriptors import Descriptors  # noqa: PLC0415 - only this command touches mcp
+
+    descriptors = Descriptors()
+    _speak()
+    written = records(log, current_host(), current())
+    with setting.runner(ctx.obj, at_once=AT_ONCE, recorder=written) as runner:
+        from skillrun.mcp.assemble import Assembly  # noqa: PLC0415 - see above
+        from skillrun.mcp.stdio import serve_stdio  # noqa: PLC0415 - see above
+
+        assembly = Assembly(
+            runner,
+            named=tuple(current() / root for root in setting.skills),
+            at_once=AT_ONCE,
+            on_result=_tell,
+            on_problems=lambda problems: say(ctx, problems),
+        )
+        stopped = serve_stdio(assembly.make, descriptors)
+    return 0 if stopped is None else 128 + stopped
+
+
+def _need_sdk() -> None:
+    """Raise UsageError where the SDK is not installed."""
+    from importlib.util import find_spec  # noqa: PLC0415 - only this command looks
+
+    if find_spec("mcp") is None or find_spec("mcp_types") is None:
+        advice = "install `skillrun-sandbox[mcp]`"
+        raise UsageError(error("mcp-missing", "the MCP SDK (mcp 2) is not installed", help=advice))
+
+
+class _Lines(logging.Formatter):
+    """Writes a record as one line, text of scripts escaped; where it happened only for who asks for it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = f"skillrun: {sentence(record.getMessage())}"
+        if record.exc_info and os.environ.get("SKILLRUN_DEBUG") == "1":
+            text += "\n" + self.formatException(record.exc_info)
+        return text
+
+
+def _speak() -> None:
+    """Let the library and the SDK say warnings on standard error, one a line."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_Lines())
+    logging.getLogger().addHandler(handler)
+
+
+def _tell(call: ToolCall, outcome: Outcome) -> None:
+    """Tell the operator what a run lacked."""
+    run = outcome.result
+    if run is None:
+        return
+    told: list[Problem | Any] = [run.error] if run.error is not None else []
+    for problem in (*told, *run.violations):
+        _line(call, f"{problem.message}; {problem.help}" if problem.help else problem.message)
+    if outcome.is_error:
+        for denial in run.denials:
+            _line(call, f"{denial.operation} {denial.path or ''} was denied; {denial.fix or ''}")
+
+
+def _line(call: ToolCall, text: str) -> None:
+    click.echo(f"skillrun: {call.name}: {sentence(text)}", err=True)
