@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillrun.cli.command import HELP, Verb, colour_option, say, verbose_option
+from skillrun.cli.command import HELP, Option, Verb, colour_option, say, verbose_option
 from skillrun.cli.logbook import log_option, records
 from skillrun.cli.setting import Setting, current, setting_options
 from skillrun.errors import UsageError
 from skillrun.host import current_host
 from skillrun.problem import error
-from skillrun.report.escape import sentence
+from skillrun.report.escape import escape, sentence
 from skillrun.running.admission import AT_ONCE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from skillrun.problem import Problem
     from skillrun.tools.outcome import Outcome, ToolCall
 
@@ -27,16 +29,20 @@ if TYPE_CHECKING:
     "mcp",
     cls=Verb,
     context_settings=HELP,
-    epilog="\b\nExamples:\n  skillrun mcp --skills ./skills --workspace .\n\n"
+    epilog="\b\nExamples:\n  skillrun mcp --skills ./skills --workspace .\n"
+    "  skillrun mcp --skills ./skills --workspace . --http 8080\n\n"
     "Exit codes: 0 the client closed the connection, 2 wrong usage or configuration, 128+n stopped by a signal.",
 )
 @setting_options(running=True, serving=True)
+@click.option("--http", cls=Option, section="Input", metavar="[HOST:]PORT",
+              help="Serve streamable HTTP on a port, of this machine alone unless HOST says otherwise. A token is made "
+              "at each start.  [default: standard input and output]")  # fmt: skip
 @log_option
 @verbose_option
 @colour_option
 @click.pass_context
-def command(ctx: click.Context, *, setting: Setting, log: str | None) -> int:
-    """Serve every script as a tool over the Model Context Protocol, on standard input and output.
+def command(ctx: click.Context, *, setting: Setting, http: str | None, log: str | None) -> int:
+    """Serve every script as a tool over the Model Context Protocol.
 
     Scripts run confined in the workspace, which has to be named. What a script lacks is said here, on standard
     error, and never to a model.
@@ -58,7 +64,6 @@ def command(ctx: click.Context, *, setting: Setting, log: str | None) -> int:
     written = records(log, current_host(), current())
     with setting.runner(ctx.obj, at_once=AT_ONCE, recorder=written) as runner:
         from skillrun.mcp.assemble import Assembly  # noqa: PLC0415 - see above
-        from skillrun.mcp.stdio import serve_stdio  # noqa: PLC0415 - see above
 
         assembly = Assembly(
             runner,
@@ -67,8 +72,19 @@ def command(ctx: click.Context, *, setting: Setting, log: str | None) -> int:
             on_result=_tell,
             on_problems=lambda problems: say(ctx, problems),
         )
-        stopped = serve_stdio(assembly.make, descriptors)
+        if http is None:
+            from skillrun.mcp.stdio import serve_stdio  # noqa: PLC0415 - see above
+
+            stopped = serve_stdio(assembly.make, descriptors)
+        else:
+            from skillrun.mcp.http import serve_on_port  # noqa: PLC0415 - see above
+
+            stopped = serve_on_port(assembly.make, http, state=current_host().state, told=_serving)
     return 0 if stopped is None else 128 + stopped
+
+
+def _serving(url: str, token: Path) -> None:
+    click.echo(f"skillrun: serving {url}, the token is in {escape(str(token))}", err=True)
 
 
 def _need_sdk() -> None:

@@ -47,6 +47,7 @@ metadata:
         "diff",
         "rule",
         "doctor",
+        "mcp",
         "init",
     ],
 )
