@@ -111,12 +111,27 @@ def _text(text: str, shelf: Shelf) -> Iterator[types.ContentBlock]:
 
 def _block(one: Attachment, kept: Kept) -> types.ContentBlock:
     kind = one.media_type
+    text = _small_text(one)
+    if text is not None:
+        inside = types.TextResourceContents(uri=kept.uri, mime_type=kind, text=text)
+        return types.EmbeddedResource(type="resource", resource=inside)
     if not kind.startswith(_INLINE):
         return _link(kept)
     data = base64.b64encode(one.data).decode("ascii")
     if kind.startswith("image/"):
         return types.ImageContent(type="image", data=data, mime_type=kind)
     return types.AudioContent(type="audio", data=data, mime_type=kind)
+
+
+def _small_text(one: Attachment) -> str | None:
+    """Return a text that is short enough to be sent at once."""
+    if not (one.media_type.startswith("text/") or one.media_type == "application/json"):
+        return None
+    try:
+        text = one.data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if len(text) <= LONGEST else None
 
 
 def _link(kept: Kept) -> types.ResourceLink:

@@ -20,7 +20,10 @@ import skillrun
 from skillrun.errors import SkillrunError, UsageError
 from skillrun.mcp.approval import Approvals, RefusedError, agreed, terms_of
 from skillrun.mcp.calls import BusyError, Calls
-from skillrun.mcp.definitions import definition, page
+from skillrun.mcp.definitions import definition
+from skillrun.mcp.library import EXTENSION
+from skillrun.mcp.paging import page
+from skillrun.mcp.resources import GetSkillParams, Resources
 from skillrun.mcp.results import result_of
 from skillrun.mcp.shelf import Shelf
 from skillrun.problem import error
@@ -70,18 +73,23 @@ class Service:
 
     def server(self) -> Server[Any]:
         """Make the SDK's server."""
+        resources = Resources(self.offer, self.shelf)
         made: Server[Any] = Server(
             NAME,
             version=skillrun.__version__,
             title="skillrun",
             instructions=_INSTRUCTIONS,
-            cache_hints={"tools/list": _FRESH},
+            cache_hints={"tools/list": _FRESH, "resources/list": _FRESH},
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
-            on_read_resource=self.read_resource,
+            on_list_resources=resources.list,
+            on_read_resource=resources.read,
             on_subscriptions_listen=ListenHandler(self.bus),
         )
         made.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME))
+        made.extensions[EXTENSION] = {}
+        made.add_request_handler("skills/list", types.PaginatedRequestParams, resources.list_skills)
+        made.add_request_handler("skills/get", GetSkillParams, resources.get_skill)
         made.add_notification_handler("notifications/initialized", types.NotificationParams, self.initialized)
         return made
 
@@ -90,7 +98,7 @@ class Service:
     ) -> types.ListToolsResult:
         """Answer `tools/list`."""
         offered = await self._offered()
-        tools, cursor = page(offered.tools, params.cursor if params is not None else None)
+        tools, cursor = page(offered.tools, _name, params.cursor if params is not None else None)
         return types.ListToolsResult(tools=[definition(tool) for tool in tools], next_cursor=cursor)
 
     async def call_tool(
@@ -147,16 +155,6 @@ class Service:
             return question
         return functools.partial(agreed, tool, arguments, terms)
 
-    async def read_resource(
-        self, _ctx: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        """Answer `resources/read`: what results link to."""
-        uri = str(params.uri)
-        kept = self.shelf.get(uri)
-        if kept is None:
-            raise MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": uri})
-        return types.ReadResourceResult(contents=[_contents(kept.uri, kept.media_type, kept.data)])
-
     async def initialized(self, ctx: Context, _params: Any) -> None:
         """Remember who is told of changes: a client of the era of the handshake."""
         self.sessions.append(ctx.session)
@@ -183,6 +181,10 @@ class Service:
         return await anyio.to_thread.run_sync(self.offer.now)
 
 
+def _name(tool: Tool) -> str:
+    return tool.full_name
+
+
 def confined(plan: LaunchPlan) -> None:
     """Raise UsageError for a run without confinement, whatever a ceiling says: whoever calls is no operator."""
     if plan.backend == "passthrough":
@@ -200,17 +202,3 @@ def _unknown(name: str, offered: Offered) -> str:
     near = similar(name, offered.tools)
     advice = "; similar ones are " + ", ".join(near) if near else ""
     return f"Unknown tool: {name[:100]}{advice}"
-
-
-def _contents(
-    uri: str, media_type: str, data: bytes
-) -> types.TextResourceContents | types.BlobResourceContents:
-    import base64  # noqa: PLC0415 - few clients read
-
-    if media_type.startswith("text/"):
-        try:
-            return types.TextResourceContents(uri=uri, mime_type=media_type, text=data.decode())
-        except UnicodeDecodeError:
-            pass
-    blob = base64.b64encode(data).decode("ascii")
-    return types.BlobResourceContents(uri=uri, mime_type=media_type, blob=blob)

@@ -14,7 +14,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from skillrun.mcp import definitions, server
+from skillrun.mcp import paging, server
 from skillrun.mcp.calls import Report
 from skillrun.mcp.results import META, OUTPUT_SCHEMA
 from skillrun.mcp.shelf import Shelf
@@ -104,7 +104,7 @@ async def test_definitions_and_results(world: World, era: str) -> None:
 @pytest.mark.parametrize("era", ERAS)
 @in_loop
 async def test_files_long_output_and_progress(world: World, era: str) -> None:
-    """Images inline, other files and long texts as links that can be read; progress rises and comes before the result."""
+    """Images and short texts inline, other files and long texts as links that can be read; progress rises and comes before the result."""
     world.skill(
         "demo",
         files="""
@@ -127,17 +127,18 @@ async def test_files_long_output_and_progress(world: World, era: str) -> None:
     async with world.client(era) as client:
         done = await client.call_tool("demo__files", progress_callback=told)
         kinds = [one.type for one in done.content]
-        assert kinds == ["text", "resource_link", "image", "audio", "resource_link"]
+        assert kinds == ["text", "resource_link", "image", "audio", "resource_link", "resource"]
         assert len(done.content[0].text) < 11_000
         assert base64.b64decode(done.content[2].data) == b"png"
         whole = await client.read_resource(done.content[1].uri)
         assert whole.contents[0].text.startswith("x" * 20000)
         binary = await client.read_resource(done.content[4].uri)
         assert base64.b64decode(binary.contents[0].blob) == b"\xff\x00"
+        assert done.content[5].resource.text == "short"
         slim = done.structured_content
         assert slim["truncated"]
         assert len(slim["stdout"]) < 11_000
-        assert [one["name"] for one in slim["files"]] == ["a.png", "b.wav", "c.bin"]
+        assert [one["name"] for one in slim["files"]] == ["a.png", "b.wav", "c.bin", "d.txt"]
         with pytest.raises(MCPError):
             await client.read_resource("skillrun-output://guess/a.png")
     values = [value for value, _, _ in seen]
@@ -229,11 +230,14 @@ def test_pages_cover_every_tool_once_also_when_the_list_changes() -> None:
     def tool(number: int) -> Tool:
         return Tool.create(name=f"t{number:03}", execute=lambda _: "")
 
+    def name(one: Tool) -> str:
+        return one.full_name
+
     tools = [tool(number) for number in (*range(90, 150), *range(90))]
     seen: list[str] = []
     cursor = None
     while True:
-        found, cursor = definitions.page(tools, cursor)
+        found, cursor = paging.page(tools, name, cursor)
         seen += [one.full_name for one in found]
         tools = [one for one in tools if one.full_name != "t003"]
         if cursor is None:
@@ -241,7 +245,7 @@ def test_pages_cover_every_tool_once_also_when_the_list_changes() -> None:
     assert seen == [f"t{number:03}" for number in range(150)]
     for stranger in ("", "x", "YWZ0", "💥", base64.b64encode(b"\xff\xff").decode()):
         with pytest.raises(MCPError):
-            definitions.page(tools, stranger)
+            paging.page(tools, name, stranger)
 
 
 def test_the_shelf_forgets_the_oldest() -> None:
