@@ -291,6 +291,7 @@ class Runner:
             on_start=listener.on_start,
             scratch=scratch,
             events=listener.events,
+            source=listener.source,
         )
         if listener.on_drive is not None:
             listener.on_drive(drive)

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "diff": "What a change does to permissions.",
     "rule": "What a rule of `check` is about.",
     "mcp": "Serve scripts as tools over MCP, confined.",
+    "mcp-run": "Run an MCP server, confined.",
     "doctor": "What this machine can enforce, tried out.",
     "init": "Make a skill that works, or a ceiling file.",
 }
@@ -50,6 +51,7 @@ _MODULES: Final[Mapping[str, Callable[[], ModuleType]]] = {
     "diff": lambda: import_module("skillrun.cli.diff"),
     "rule": lambda: import_module("skillrun.cli.rule"),
     "mcp": lambda: import_module("skillrun.cli.mcp"),
+    "mcp-run": lambda: import_module("skillrun.cli.mcp_run"),
     "doctor": lambda: import_module("skillrun.cli.doctor"),
     "init": lambda: import_module("skillrun.cli.init"),
 }

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillrun.report import shapes
@@ -99,14 +100,20 @@ class Approvals:
     ) -> types.InputRequiredResult | None:
         """Return None when a person agrees, or the question for a client that asks by itself.
 
-        Raises RefusedError when nobody agrees or nobody can be asked.
+        Raises RefusedError when nobody agrees or, in the era of the handshake, nobody can be asked; in the other
+        era that is the MCPError which the protocol has for it.
         """
+        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         if not _can_ask(ctx.session.client_capabilities):
-            raise RefusedError("a person must agree to this call, and this client can't ask one")
+            told = "a person must agree to this call, and this client can't ask one"
+            if modern:
+                needed: dict[str, Any] = {"requiredCapabilities": {"elicitation": {"form": {}}}}
+                raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, told, needed)
+            raise RefusedError(told)
         question = types.ElicitRequest(
             params=types.ElicitRequestFormParams(message=terms.words, requested_schema=_FORM)
         )
-        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        if not modern:
             answer = await ctx.session.elicit_form(terms.words, _FORM, related_request_id=ctx.request_id)
             _check(answer)
             return None

@@ -22,6 +22,8 @@ LONGEST: Final = 10_000
 """Characters of a text that are sent; the whole of a longer one is on the shelf (seed 001, Long Results)."""
 META: Final = "skillrun-sandbox/run"
 """The member of `_meta` with the receipt."""
+_KINDS: Final = {"audio/x-wav": "audio/wav"}
+"""Kinds that the standard library names as they were called before they were registered."""
 _INLINE: Final = ("image/", "audio/")
 _NULLABLE_INTEGER: Final = {"type": ["integer", "null"]}
 OUTPUT_SCHEMA: Final[dict[str, Any]] = {
@@ -110,7 +112,7 @@ def _text(text: str, shelf: Shelf) -> Iterator[types.ContentBlock]:
 
 
 def _block(one: Attachment, kept: Kept) -> types.ContentBlock:
-    kind = one.media_type
+    kind = _KINDS.get(one.media_type, one.media_type)
     text = _small_text(one)
     if text is not None:
         inside = types.TextResourceContents(uri=kept.uri, mime_type=kind, text=text)

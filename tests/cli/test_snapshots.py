@@ -48,6 +48,7 @@ metadata:
         "rule",
         "doctor",
         "mcp",
+        "mcp-run",
         "init",
     ],
 )

@@ -92,6 +92,11 @@ async def test_a_client_that_can_not_ask_is_refused(world: World, era: str) -> N
     ceiling = world.ceiling(f"{OPEN}    tools: {{approve: [write]}}\n")
     async with world.client(era, ceiling) as client:
         for name in ("careful__go", "writer__go"):
+            if era == "auto":
+                with pytest.raises(MCPError, match="can't ask") as caught:
+                    await client.call_tool(name)
+                assert caught.value.error.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
+                continue
             done = await client.call_tool(name)
             assert done.is_error
             assert "can't ask" in done.content[0].text
