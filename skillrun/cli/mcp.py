@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillrun.cli.command import HELP, Option, Verb, colour_option, say, verbose_option
+from skillrun.cli.command import HELP, Option, Verb, colour_option, emit_bytes, say, verbose_option
 from skillrun.cli.logbook import log_option, records
+from skillrun.cli.mcp_config import CLIENTS, written
 from skillrun.cli.setting import Setting, current, setting_options
 from skillrun.errors import UsageError
 from skillrun.host import current_host
@@ -30,18 +31,23 @@ if TYPE_CHECKING:
     cls=Verb,
     context_settings=HELP,
     epilog="\b\nExamples:\n  skillrun mcp --skills ./skills --workspace .\n"
-    "  skillrun mcp --skills ./skills --workspace . --http 8080\n\n"
+    "  skillrun mcp --skills ./skills --workspace . --http 8080\n"
+    "  skillrun mcp --skills ./skills --workspace . --print-config claude\n\n"
     "Exit codes: 0 the client closed the connection, 2 wrong usage or configuration, 128+n stopped by a signal.",
 )
 @setting_options(running=True, serving=True)
 @click.option("--http", cls=Option, section="Input", metavar="[HOST:]PORT",
               help="Serve streamable HTTP on a port, of this machine alone unless HOST says otherwise. A token is made "
               "at each start.  [default: standard input and output]")  # fmt: skip
+@click.option("--print-config", "client", cls=Option, type=click.Choice(list(CLIENTS)),
+              help="Write what a client's own file says to start this server, and serve nothing.")  # fmt: skip
 @log_option
 @verbose_option
 @colour_option
 @click.pass_context
-def command(ctx: click.Context, *, setting: Setting, http: str | None, log: str | None) -> int:
+def command(
+    ctx: click.Context, *, setting: Setting, http: str | None, client: str | None, log: str | None
+) -> int:
     """Serve every script as a tool over the Model Context Protocol.
 
     Scripts run confined in the workspace, which has to be named. What a script lacks is said here, on standard
@@ -55,14 +61,17 @@ def command(ctx: click.Context, *, setting: Setting, http: str | None, log: str 
                 help="add `--workspace DIR`; a client can only narrow it",
             )
         )
+    if client is not None:
+        emit_bytes(written(client, setting).encode("utf-8", "backslashreplace"))
+        return 0
     _need_sdk()
     # The descriptors first: what a library prints while it is loaded must not reach the client.
     from skillrun.mcp.descriptors import Descriptors  # noqa: PLC0415 - only this command touches mcp
 
     descriptors = Descriptors()
     _speak()
-    written = records(log, current_host(), current())
-    with setting.runner(ctx.obj, at_once=AT_ONCE, recorder=written) as runner:
+    logged = records(log, current_host(), current())
+    with setting.runner(ctx.obj, at_once=AT_ONCE, recorder=logged) as runner:
         from skillrun.mcp.assemble import Assembly  # noqa: PLC0415 - see above
 
         assembly = Assembly(
