@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
@@ -11,7 +12,7 @@ import click
 
 from skillrun.cli.command import HELP, Option, Verb, colour_option, emit_bytes, say, verbose_option
 from skillrun.cli.logbook import log_option, records
-from skillrun.cli.mcp_config import CLIENTS, written
+from skillrun.cli.mcp_config import CLIENTS, own_command, written
 from skillrun.cli.setting import Setting, current, setting_options
 from skillrun.errors import UsageError
 from skillrun.host import current_host
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from skillrun.problem import Problem
     from skillrun.tools.outcome import Outcome, ToolCall
+    from skillrun.tools.tool import Tool
 
 
 @click.command(
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 @click.option("--http", cls=Option, section="Input", metavar="[HOST:]PORT",
               help="Serve streamable HTTP on a port, of this machine alone unless HOST says otherwise. A token is made "
               "at each start.  [default: standard input and output]")  # fmt: skip
+@click.option("--servers", cls=Option, section="Input", metavar="FILE",
+              help="Serve the tools of other MCP servers too, each confined by a ceiling of its own.")  # fmt: skip
 @click.option("--print-config", "client", cls=Option, type=click.Choice(list(CLIENTS)),
               help="Write what a client's own file says to start this server, and serve nothing.")  # fmt: skip
 @log_option
@@ -46,7 +50,13 @@ if TYPE_CHECKING:
 @colour_option
 @click.pass_context
 def command(
-    ctx: click.Context, *, setting: Setting, http: str | None, client: str | None, log: str | None
+    ctx: click.Context,
+    *,
+    setting: Setting,
+    http: str | None,
+    servers: str | None,
+    client: str | None,
+    log: str | None,
 ) -> int:
     """Serve every script as a tool over the Model Context Protocol.
 
@@ -71,7 +81,8 @@ def command(
     descriptors = Descriptors()
     _speak()
     logged = records(log, current_host(), current())
-    with setting.runner(ctx.obj, at_once=AT_ONCE, recorder=logged) as runner:
+    with contextlib.ExitStack() as stack:
+        runner = stack.enter_context(setting.runner(ctx.obj, at_once=AT_ONCE, recorder=logged))
         from skillrun.mcp.assemble import Assembly  # noqa: PLC0415 - see above
 
         assembly = Assembly(
@@ -80,6 +91,7 @@ def command(
             at_once=AT_ONCE,
             on_result=_tell,
             on_problems=lambda problems: say(ctx, problems),
+            more=() if servers is None else _remote(ctx, stack, current() / servers),
         )
         if http is None:
             from skillrun.mcp.stdio import serve_stdio  # noqa: PLC0415 - see above
@@ -90,6 +102,17 @@ def command(
 
             stopped = serve_on_port(assembly.make, http, state=current_host().state, told=_serving)
     return 0 if stopped is None else 128 + stopped
+
+
+def _remote(ctx: click.Context, stack: contextlib.ExitStack, file: Path) -> tuple[Tool, ...]:
+    """Start other servers and say which can't be used."""
+    from skillrun.mcp.remote import connected  # noqa: PLC0415 - only this command touches mcp
+    from skillrun.mcp.servers import read_servers  # noqa: PLC0415 - see above
+
+    environ = current_host().environ
+    tools, problems = stack.enter_context(connected(read_servers(file), own=own_command(), environ=environ))
+    say(ctx, problems)
+    return tools
 
 
 def _serving(url: str, token: Path) -> None:

@@ -68,7 +68,10 @@ def terms_of(tool: Tool, arguments: dict[str, Any], runner: Runner) -> Terms:
     """Return the terms of a call with checked arguments; looks at the disk. Raises SkillrunError as a run does."""
     shown = _shown(arguments)
     if not isinstance(tool, ScriptTool):
-        identity = [type(tool).__module__, type(tool).__qualname__, tool.full_name]
+        own = (type(tool).__module__, type(tool).__qualname__, tool.full_name)
+        identity = getattr(
+            tool, "identity", own
+        )  # a tool of another server: its command, its name there, its digest
         return Terms(_hash(identity, arguments), f"May `{escape(tool.full_name)}` be called?\n\n{shown}")
     subject = tool.subject
     ready = runner.preview(subject.skill, subject.script.name, named=tool.named(arguments)).ready

@@ -25,7 +25,7 @@ class Underway:
     def __init__(self, look: Callable[[Ready, LaunchPlan], None] | None = None) -> None:
         self._look = look
         self._lock = threading.Lock()
-        self._drive: Drive | None = None
+        self._end: Callable[[], object] | None = None
         self._cancelled = False
 
     def planned(self, ready: Ready, plan: LaunchPlan) -> None:
@@ -34,20 +34,24 @@ class Underway:
             self._look(ready, plan)
 
     def driven(self, drive: Drive) -> None:
-        """Take what can end the run; a cancel that came before is passed on."""
+        """Take what can end a script's run."""
+        self.ending(drive.cancel)
+
+    def ending(self, end: Callable[[], object]) -> None:
+        """Take what ends the work; a cancel that came before is passed on."""
         with self._lock:
-            self._drive = drive
+            self._end = end
             cancelled = self._cancelled
         if cancelled:
-            drive.cancel()
+            end()
 
     def cancel(self) -> None:
         """Ask for the run to be ended: its tree gets the grace, then SIGKILL."""
         with self._lock:
             self._cancelled = True
-            drive = self._drive
-        if drive is not None:
-            drive.cancel()
+            end = self._end
+        if end is not None:
+            end()
 
 
 _current: contextvars.ContextVar[Underway | None] = contextvars.ContextVar("underway", default=None)

@@ -34,7 +34,7 @@ SERVER = """
             result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
                       "serverInfo": {"name": "theirs", "version": "1"}}
         elif asked["method"] == "tools/list":
-            result = {"tools": [{"name": "read", "description": "Reads.", "inputSchema": {"type": "object"},
+            result = {"tools": [{"name": "read", "description": "Reads.", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}},
                                  "annotations": {"readOnlyHint": True}}]}
         elif asked["method"] == "tools/call":
             try:
