@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from bench import launching, listing, starting
+from bench import launching, listing, serving, starting
 from bench.measure import Row, table
 
 BENCHES = {
@@ -19,6 +19,7 @@ BENCHES = {
     "memory": launching.memory_rows,
     "start": starting.rows,
     "list": listing.rows,
+    "mcp": serving.rows,
 }
 
 

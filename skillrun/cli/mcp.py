@@ -82,7 +82,7 @@ def command(
     _speak()
     logged = records(log, current_host(), current())
     with contextlib.ExitStack() as stack:
-        runner = stack.enter_context(setting.runner(ctx.obj, at_once=AT_ONCE, recorder=logged))
+        runner = stack.enter_context(setting.runner(ctx.obj, at_once=AT_ONCE, recorder=logged, start=False))
         from skillrun.mcp.assemble import Assembly  # noqa: PLC0415 - see above
 
         assembly = Assembly(

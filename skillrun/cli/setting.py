@@ -46,9 +46,17 @@ class Setting:
 
     @contextlib.contextmanager
     def runner(
-        self, interrupts: Interrupts, *, at_once: int = AT_ONCE, recorder: Recorder | None = None
+        self,
+        interrupts: Interrupts,
+        *,
+        at_once: int = AT_ONCE,
+        recorder: Recorder | None = None,
+        start: bool = True,
     ) -> Iterator[Runner]:
-        """Give a Runner and close it. Signals wait while the launcher starts and while it buries its runs."""
+        """Give a Runner and close it. Signals wait while the launcher starts and while it buries its runs.
+
+        Without `start` the launcher is started by the first run: for who handles signals without an exception.
+        """
         runner = Runner(
             workspace=self.folder(),
             skills=tuple(current() / root for root in self.skills),
@@ -61,8 +69,9 @@ class Setting:
             recorder=recorder,
         )
         try:
-            with interrupts.held():
-                runner.launcher.start()
+            if start:
+                with interrupts.held():
+                    runner.launcher.start()
             yield runner
         finally:
             with interrupts.held():
