@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -89,6 +90,9 @@ def command(
             runner,
             named=tuple(current() / root for root in setting.skills),
             at_once=AT_ONCE,
+            narrow=lambda folder: stack.enter_context(
+                replace(setting, workspace=str(folder)).runner(ctx.obj, recorder=logged, start=False)
+            ),
             on_result=_tell,
             on_problems=lambda problems: say(ctx, problems),
             more=() if servers is None else _remote(ctx, stack, current() / servers),

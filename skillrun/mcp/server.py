@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,12 +38,14 @@ from skillrun.tools.underway import Underway
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp.server.context import ServerRequestContext
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
     from mcp.server.session import ServerSession
 
     from skillrun.launch.ready import Ready
     from skillrun.mcp.offer import Offer, Offered
+    from skillrun.mcp.roots import Roots
+    from skillrun.runner import Runner
     from skillrun.sandbox.backend import LaunchPlan
     from skillrun.tools.outcome import Outcome
     from skillrun.tools.tool import Tool
@@ -53,6 +57,7 @@ NAME: Final = "skillrun"
 LOOK: Final = 2.0
 """Seconds between two looks whether skills have changed on disk."""
 _FRESH: Final = CacheHint(ttl_ms=int(LOOK * 1000), scope="private")
+_MOST_TOLD: Final = 1_000  # clients of the era of the handshake that are told of changes
 _INSTRUCTIONS: Final = (
     "Each tool runs one script of a skill in a sandbox. A result that is an error says how the script ended; "
     "its files and long outputs are resource links."
@@ -63,17 +68,18 @@ _INSTRUCTIONS: Final = (
 class Service:
     """Handlers over one offer, and what they keep between requests."""
 
-    offer: Offer
+    roots: Roots
     calls: Calls
     shelf: Shelf = field(default_factory=Shelf)
     approvals: Approvals = field(default_factory=Approvals)
     approved: set[str] = field(default_factory=set)
     bus: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
-    sessions: list[ServerSession] = field(default_factory=list)
+    # Bounded: what is sent to a client that has gone is dropped without a word, so nobody is ever taken out.
+    sessions: deque[ServerSession] = field(default_factory=lambda: deque(maxlen=_MOST_TOLD))
 
     def server(self) -> Server[Any]:
         """Make the SDK's server."""
-        resources = Resources(self.offer, self.shelf)
+        resources = Resources(self.roots.whole, self.shelf)
         made: Server[Any] = Server(
             NAME,
             version=skillrun.__version__,
@@ -86,6 +92,7 @@ class Service:
             on_read_resource=resources.read,
             on_subscriptions_listen=ListenHandler(self.bus),
         )
+        made.middleware.insert(0, self.heard)
         made.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME))
         made.extensions[EXTENSION] = {}
         made.add_request_handler("skills/list", types.PaginatedRequestParams, resources.list_skills)
@@ -94,10 +101,13 @@ class Service:
         return made
 
     async def list_tools(
-        self, _ctx: Context, params: types.PaginatedRequestParams | None
+        self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """Answer `tools/list`."""
-        offered = await self._offered()
+        try:
+            offered = await _offered(await self.roots.offer(ctx))
+        except RefusedError as wrong:
+            raise MCPError(types.INVALID_REQUEST, str(wrong)) from None
         tools, cursor = page(offered.tools, _name, params.cursor if params is not None else None)
         return types.ListToolsResult(tools=[definition(tool) for tool in tools], next_cursor=cursor)
 
@@ -105,13 +115,18 @@ class Service:
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Answer `tools/call`. An unknown tool is a protocol error; everything else is a result."""
-        offered = await self._offered()
+        try:
+            offer = await self.roots.offer(ctx)
+        except RefusedError as wrong:
+            log.warning("%s", f"`{params.name[:100]}` was not called: {wrong}")
+            return result_of(error_of(params.name[:100], str(wrong)), self.shelf)
+        offered = await _offered(offer)
         tool = offered.by_name.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, _unknown(params.name, offered))
         call = ToolCall(tool.full_name, params.arguments, self.calls.new_id())
         try:
-            asked = await self._ask(ctx, params, tool)
+            asked = await self._ask(ctx, params, tool, offer.runner)
             if isinstance(asked, types.InputRequiredResult):
                 return asked
             outcome = await self._made(ctx, offered, call, asked)
@@ -137,14 +152,14 @@ class Service:
             self.approved.discard(call.id)
 
     async def _ask(
-        self, ctx: Context, params: types.CallToolRequestParams, tool: Tool
+        self, ctx: Context, params: types.CallToolRequestParams, tool: Tool, runner: Runner
     ) -> Callable[[Ready], None] | types.InputRequiredResult | None:
         """Ask a person where the skill or the operator wants it; return what compares the run with the answer."""
         if not tool.requires_approval:
             return None
         try:
             arguments = check(params.arguments, tool.input_schema)
-            terms = await anyio.to_thread.run_sync(terms_of, tool, arguments, self.offer.runner)
+            terms = await anyio.to_thread.run_sync(terms_of, tool, arguments, runner)
         except ArgumentsError:
             return None  # the call tells it: nobody is asked about a call that can't be made
         except SkillrunError as wrong:
@@ -155,16 +170,22 @@ class Service:
             return question
         return functools.partial(agreed, tool, arguments, terms)
 
+    async def heard(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Take the news of other roots before anything else: a handler would be too late for a call right behind it."""
+        if ctx.method == "notifications/roots/list_changed":
+            self.roots.changed(ctx)
+        return await call_next(ctx)
+
     async def initialized(self, ctx: Context, _params: Any) -> None:
         """Remember who is told of changes: a client of the era of the handshake."""
         self.sessions.append(ctx.session)
 
     async def watch(self) -> None:
         """Look for changed skills again and again, and tell every client."""
-        sign = (await self._offered()).sign
+        sign = (await _offered(self.roots.whole)).sign
         while True:
             await anyio.sleep(LOOK)
-            now = (await self._offered()).sign
+            now = (await _offered(self.roots.whole)).sign
             if now != sign:
                 sign = now
                 await self._tell_changed()
@@ -172,13 +193,12 @@ class Service:
     async def _tell_changed(self) -> None:
         await self.bus.publish(ToolsListChanged())
         for session in list(self.sessions):
-            try:
+            with contextlib.suppress(Exception):  # whoever has gone is told nothing
                 await session.send_tool_list_changed()
-            except Exception:  # noqa: BLE001, PERF203 - whoever has gone is told nothing any more
-                self.sessions.remove(session)
 
-    async def _offered(self) -> Offered:
-        return await anyio.to_thread.run_sync(self.offer.now)
+
+async def _offered(offer: Offer) -> Offered:
+    return await anyio.to_thread.run_sync(offer.now)
 
 
 def _name(tool: Tool) -> str:

@@ -47,7 +47,12 @@ def bare(_skill: str, script: str, *_: Any, **__: Any) -> str:
 async def serve(runner: Runner, port: int) -> None:
     """Serve until killed."""
     made = Assembly(
-        runner, named=(SKILLS,), at_once=8, on_result=lambda *_: None, on_problems=lambda _: None
+        runner,
+        named=(SKILLS,),
+        at_once=8,
+        narrow=lambda _: runner,
+        on_result=lambda *_: None,
+        on_problems=lambda _: None,
     ).make()
     hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
     config = uvicorn.Config(with_token(application(made, TOKEN, hosts)), port=port, log_level="error")

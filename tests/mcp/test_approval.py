@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from test_service import ERAS, in_loop
 
 if TYPE_CHECKING:
-    from conftest import World
+    from mcp_world import World
 
 COUNT = "open('out/ran', 'a').write('x'); print('ran')"
 FRONT = "fs_write: ./out\nmetadata:\n  skillrun:\n    approval: true\n"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import httpx2 as httpx
 import pytest
-from conftest import WAIT, alive, until
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_world import WAIT, alive, until
 from test_service import ERAS, in_loop
 from test_stdio import LIVES, OPEN, WRITES
 
@@ -26,7 +26,7 @@ from skillrun.mcp.token import token_file
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from conftest import Session, World
+    from mcp_world import Session, World
 
 
 @dataclass

@@ -16,7 +16,7 @@ from skillrun.mcp import library
 from skillrun.mcp.resources import GetSkillParams
 
 if TYPE_CHECKING:
-    from conftest import World
+    from mcp_world import World
 
 
 class Answer(types.Result):

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import psutil
 import pytest
-from conftest import WAIT
+from mcp_world import WAIT
 from test_http import connected, serve
 from test_service import in_loop
 from test_stdio import check_wire
 
 if TYPE_CHECKING:
-    from conftest import Session, World
+    from mcp_world import Session, World
 
 LONG = os.environ.get("SKILLRUN_FUZZ", "")
 CALLS = 1_000 if LONG else 48

@@ -9,15 +9,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import alive, until
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp_world import alive, until
 from test_service import in_loop
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import World
+    from mcp_world import World
 
 # A server as small as one can be: it reads what it is asked to read, and leaves a child behind that writes all the time.
 SERVER = """

@@ -12,7 +12,7 @@ import pytest
 from skillrun.cli.mcp_config import CLIENTS
 
 if TYPE_CHECKING:
-    from conftest import World
+    from mcp_world import World
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -52,7 +52,7 @@ def test_the_printed_command_serves(world: World, client: str) -> None:
     trap = world.home / "elsewhere"
     (trap / "skillrun").mkdir(parents=True)
     (trap / "skillrun" / "__init__.py").write_text("raise SystemExit('trapped')")
-    from conftest import Session
+    from mcp_world import Session
 
     session = Session(
         [found["command"], *found["args"]], {"PATH": "/usr/bin:/bin", "HOME": str(world.home)}, trap

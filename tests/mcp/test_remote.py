@@ -20,7 +20,7 @@ from skillrun.mcp.remote import digest_of
 from skillrun.mcp.servers import read_servers
 
 if TYPE_CHECKING:
-    from conftest import World
+    from mcp_world import World
 
 
 def servers(world: World, **more: Any) -> str:

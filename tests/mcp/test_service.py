@@ -23,7 +23,7 @@ from skillrun.tools.tool import Tool
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import World
+    from mcp_world import World
 
 ERAS = ["legacy", "auto"]
 

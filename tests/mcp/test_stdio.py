@@ -9,12 +9,12 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import alive, until
+from mcp_world import alive, until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Session, World
+    from mcp_world import Session, World
 
 LIARS = """
     import os, sys
