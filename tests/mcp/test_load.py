@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LONG = os.environ.get("SKILLRUN_FUZZ", "")
 CALLS = 1_000 if LONG else 48
 AT_ONCE = 32
-MESSAGES = int(LONG) if LONG else 1_500
+MESSAGES = int(LONG) if LONG else 500
 ECHO = '#!/bin/sh\n[ "$1" = slow ] && exec sleep 600\necho "said $1"\n'
 
 
@@ -95,6 +95,7 @@ def check(session: Session, number: int) -> None:
     assert found["content"][0]["text"] == f"said {number}", found
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @in_loop
 async def test_many_calls_on_a_port(world: World) -> None:

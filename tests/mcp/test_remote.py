@@ -46,7 +46,11 @@ PIN = digest_of(
 )
 
 
-@pytest.mark.parametrize("pinned", [True, False, None], ids=["pinned", "changed", "unpinned"])
+@pytest.mark.parametrize(
+    "pinned",
+    [True, False, pytest.param(None, marks=pytest.mark.slow)],
+    ids=["pinned", "changed", "unpinned"],
+)
 @in_loop
 async def test_a_tool_of_another_server(world: World, *, pinned: bool | None) -> None:
     """It runs confined; without the right pin a person is asked, though the server calls itself harmless."""

@@ -116,6 +116,7 @@ async def test_files_long_output_and_progress(world: World, era: str) -> None:
             open(folder + "/a.png", "wb").write(b"png")
             open(folder + "/b.wav", "wb").write(b"wav")
             open(folder + "/c.bin", "wb").write(b"\\xff\\x00")
+            open(folder + "/d.txt", "w").write("short")
             print("x" * 20000)
         """,
     )

@@ -122,7 +122,7 @@ def test_a_cancel_kills_the_tree_and_is_not_answered(world: World) -> None:
     assert 1 not in [json.loads(line).get("id") for line in session.lines]
 
 
-@pytest.mark.parametrize("how", ["end of input", "TERM", "nobody reads"])
+@pytest.mark.parametrize("how", ["end of input", "TERM", pytest.param("INT", marks=pytest.mark.slow)])
 def test_whatever_ends_the_server_ends_the_scripts(world: World, how: str) -> None:
     """A closed connection or a signal ends every run, then the server, in a few seconds."""
     world.skill("long", front=WRITES, run=LIVES)
@@ -136,9 +136,7 @@ def test_whatever_ends_the_server_ends_the_scripts(world: World, how: str) -> No
     if how == "TERM":
         os.kill(session.process.pid, signal.SIGTERM)
         assert session.process.wait(30) == 143
-    elif how == "nobody reads":
-        session.send(id=2, method="ping")
-        session.answer(2)
+    elif how == "INT":
         os.kill(session.process.pid, signal.SIGINT)
         assert session.process.wait(30) == 130
     else:
