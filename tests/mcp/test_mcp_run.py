@@ -34,8 +34,9 @@ SERVER = """
             result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
                       "serverInfo": {"name": "theirs", "version": "1"}}
         elif asked["method"] == "tools/list":
-            result = {"tools": [{"name": "read", "description": "Reads.", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}},
-                                 "annotations": {"readOnlyHint": True}}]}
+            result = {"tools": [{"name": name, "description": "Reads.", "annotations": {"readOnlyHint": True},
+                                 "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}}}
+                                for name in ("peek", "read")]}
         elif asked["method"] == "tools/call":
             try:
                 text = open(asked["params"]["arguments"]["path"]).read()
@@ -94,7 +95,7 @@ async def test_a_server_reads_what_the_ceiling_allows(world: World, *, confined:
             done = await client.call_tool("read", {"path": str(path)})
             return done.content[0].text.split()
 
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["read"]
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["peek", "read"]
         assert (await read(world.workspace / "mine"))[0] == "mine"
         found, home = await read(secret)
         assert (found == "secret") is not confined
@@ -123,7 +124,7 @@ def test_a_server_that_stays_is_ended(world: World) -> None:
     ("words", "code"),
     [
         (["--", "true"], 2),
-        (["--ceiling", "default"], 2),
+        pytest.param(["--ceiling", "default"], 2, marks=pytest.mark.slow),
         (["--ceiling", "default", "--", "no-such-program"], 2),
         (["--ceiling", "default", "--", "/bin/sh", "-c", "exit 7"], 7),
     ],

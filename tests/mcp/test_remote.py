@@ -46,18 +46,13 @@ PIN = digest_of(
 )
 
 
-@pytest.mark.parametrize(
-    "pinned",
-    [True, False, pytest.param(None, marks=pytest.mark.slow)],
-    ids=["pinned", "changed", "unpinned"],
-)
 @in_loop
-async def test_a_tool_of_another_server(world: World, *, pinned: bool | None) -> None:
-    """It runs confined; without the right pin a person is asked, though the server calls itself harmless."""
+async def test_tools_of_another_server(world: World) -> None:
+    """They run confined; without the right pin a person is asked, though the server calls both of them harmless."""
     secret = world.home / "secret"
     secret.write_text("secret")
     (world.workspace / "mine").write_text("mine")
-    pins = {} if pinned is None else {"read": PIN if pinned else PIN[:-1] + "!"}
+    pins = {"read": PIN, "peek": PIN}  # `peek` is pinned as something that it is not
     words = ["-m", "skillrun", "mcp", "--workspace", ".", "--servers", servers(world, tools=pins)]
     parameters = StdioServerParameters(
         command=sys.executable, args=words, cwd=world.workspace, env={"HOME": str(world.home)}
@@ -65,13 +60,14 @@ async def test_a_tool_of_another_server(world: World, *, pinned: bool | None) ->
     person = Person()
     async with Client(parameters, elicitation_callback=person) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["theirs__read"]
+        assert list(tools) == ["theirs__peek", "theirs__read"]
         assert tools["theirs__read"].annotations is None
-        mine = await client.call_tool("theirs__read", {"path": str(world.workspace / "mine")})
-        assert mine.content[0].text.startswith("mine")
-        theirs = await client.call_tool("theirs__read", {"path": str(secret)})
-        assert theirs.content[0].text.startswith("FileNotFoundError")
-    assert len(person.asked) == (0 if pinned else 2)
+        for name, asked in (("theirs__read", 0), ("theirs__peek", 2)):
+            mine = await client.call_tool(name, {"path": str(world.workspace / "mine")})
+            assert mine.content[0].text.startswith("mine")
+            theirs = await client.call_tool(name, {"path": str(secret)})
+            assert theirs.content[0].text.startswith("FileNotFoundError")
+            assert len(person.asked) == asked
 
 
 @pytest.mark.parametrize(
