@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from bench import checking, ending, flooding, launching, listing, peers, seatbelt, starting, tooling
+from bench import checking, ending, flooding, launching, listing, peers, seatbelt, serving, starting, tooling
 from bench.chart import chart
 from bench.measure import Row, table
 
@@ -27,6 +27,7 @@ BENCHES = {
     "seatbelt": seatbelt.rows,
     "check": checking.rows,
     "tools": tooling.rows,
+    "mcp": serving.rows,
 }
 
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from skillrun.launch.capture import Sink
     from skillrun.launch.drive import Outcome
+    from skillrun.permissions.access import NamedPath
     from skillrun.permissions.capabilities import Limits
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.place import Place
@@ -313,6 +314,7 @@ class Runner:
             on_start=listener.on_start,
             scratch=scratch,
             events=listener.events,
+            source=listener.source,
         )
         if listener.on_drive is not None:
             listener.on_drive(drive)
@@ -327,10 +329,11 @@ class Runner:
         strict: bool = False,
         flags: Flags | None = None,
         typed: bool = False,
+        named: tuple[NamedPath, ...] = (),
     ) -> Preview:
         """Do everything that `run` does up to the start, and return what it would be."""
         with self._scratches.scratch() as scratch:
-            call = Call(skill, script, tuple(arguments), flags=flags, typed=typed)
+            call = Call(skill, script, tuple(arguments), flags=flags, typed=typed, named=named)
             ready = self._prepare(call.checked(), scratch)
             chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
             backend = chosen.backend
