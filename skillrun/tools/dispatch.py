@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import tempfile
+import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -46,6 +47,7 @@ class Dispatcher:
     files: Path | None = None
     spill: int | bool = SPILL
     _made: Path | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def call(
         self,
@@ -151,9 +153,10 @@ class Dispatcher:
         return Path(path)
 
     def _own_folder(self) -> Path:
-        if self._made is None:
-            self._made = Path(tempfile.mkdtemp(prefix="skillrun-results-"))
-        return self._made
+        with self._lock:
+            if self._made is None:
+                self._made = Path(tempfile.mkdtemp(prefix="skillrun-results-"))
+            return self._made
 
     def close(self) -> None:
         """Remove the saved results, unless the caller named the folder."""

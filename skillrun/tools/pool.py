@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +10,8 @@ from skillrun.tools.outcome import ToolCall, ToolError
 from skillrun.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
     from skillrun.tools.dispatch import Dispatcher
     from skillrun.tools.outcome import Outcome
 
@@ -25,6 +25,7 @@ class ProcessPool:
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
+        self._lock = threading.Lock()
         self._executor: ProcessPoolExecutor | None = None
 
     def call(self, dispatcher: Dispatcher, tool: Tool, call: ToolCall) -> Outcome:
@@ -34,15 +35,21 @@ class ProcessPool:
 
     def _run(self, tool: Tool, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
         """Run one call in another process. Raises ToolError when that process died."""
-        if self._executor is None:
-            # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.
-            self._executor = ProcessPoolExecutor(
-                self._workers, mp_context=multiprocessing.get_context("spawn")
-            )
+        import multiprocessing  # noqa: PLC0415 - most programs have no such tool
+        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - see above
+        from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - see above
+
+        with self._lock:
+            if self._executor is None:
+                # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.
+                context = multiprocessing.get_context("spawn")
+                self._executor = ProcessPoolExecutor(self._workers, mp_context=context)
+            executor = self._executor
         try:
-            return self._executor.submit(_work, type(tool), call, arguments).result()
+            return executor.submit(_work, type(tool), call, arguments).result()
         except BrokenProcessPool:
-            self._executor = None
+            with self._lock:
+                self._executor = None if self._executor is executor else self._executor
             raise ToolError("the process it ran in died", retryable=True) from None
 
     def close(self) -> None:

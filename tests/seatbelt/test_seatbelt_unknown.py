@@ -67,7 +67,7 @@ def decide(text: str, operation: str, target: str) -> Decision:
         (READS + '(deny file-read* (regex "^/[é]$"))', ("file-read-data", "/é")),
         # More than this reader takes; a Mac may take it.
         ("(" * 70 + ")" * 70, FILE),
-        ("(deny signal)\n" * 50_001, FILE),
+        ("(deny signal)\n" * 10_001, FILE),
         # `sysctl-write` is another name of `sysctl*` in the library's text of 10.15.
         ('(allow sysctl-write (sysctl-name "kern.x"))', ("sysctl-read", "kern.x")),
     ],

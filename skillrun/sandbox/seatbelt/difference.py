@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from skillrun.sandbox.seatbelt.evaluate import Decision, Evaluator
+from skillrun.sandbox.seatbelt.question import FILES
 from skillrun.sandbox.seatbelt.tables import filter_kinds, operations
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ _ALWAYS: Final = (
 )
 _ADDRESSES: Final = ("tcp://93.184.216.34:443", "tcp://127.0.0.1:8080", "udp://8.8.8.8:53")
 _RELATIONS: Final = ("self", "same-sandbox", "children", "others", "pgrp", "initproc")
-_FILES: Final = ("file", "process-exec", "fs-")
+MOST_TARGETS: Final = 2_000
+"""Paths, and names, that both profiles are asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +47,29 @@ def differences(before: Profile, after: Profile) -> Iterator[Different]:
     """
     old, new = Evaluator(before), Evaluator(after)
     texts = _targets(before) | _targets(after)
-    paths = sorted({*_ALWAYS, *(text for text in texts if text.startswith("/"))})
-    names = sorted({text for text in texts if not text.startswith("/")} | {"x"})
+    paths = sorted({*_ALWAYS, *(text for text in texts if text.startswith("/"))})[:MOST_TARGETS]
+    names = sorted({text for text in texts if not text.startswith("/")} | {"x"})[:MOST_TARGETS]
+    known: dict[tuple[object, ...], list[Different]] = {}
     for operation in sorted(operations().parents):
         if operation == "default" or (operation.endswith("*") and operation != "process-exec*"):
             continue
-        for target in _asked(operation, paths, names):
-            one, other = old.decide(operation, target), new.decide(operation, target)
-            if one.allowed is not other.allowed:
-                yield Different(operation, target, one, other)
+        asked = _asked(operation, paths, names)
+        # Most operations fall back to their family's answer: it is asked for once.
+        key = (old.alike(operation), new.alike(operation), asked[0], len(asked))
+        if key not in known:
+            known[key] = [
+                Different(operation, target, one, other)
+                for target in asked
+                if (one := old.decide(operation, target)).allowed
+                is not (other := new.decide(operation, target)).allowed
+            ]
+        yield from (replace(one, operation=operation) for one in known[key])
 
 
 def _asked(operation: str, paths: list[str], names: list[str]) -> list[str]:
     if operation.startswith("network"):
         return [*_ADDRESSES, *(f"unix:{path}" for path in paths)]
-    if operation.startswith(_FILES):
+    if operation.startswith(FILES):
         return paths
     if operation == "signal" or operation.startswith("process-info"):
         return list(_RELATIONS)

@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from skillrun.sandbox.seatbelt.matching import any_of, matcher
+from skillrun.sandbox.seatbelt.matching import any_of, beginnings, matcher
 from skillrun.sandbox.seatbelt.question import Question, question
 from skillrun.sandbox.seatbelt.tables import operations
 
@@ -55,11 +55,14 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class OperationRules:
     """The rules of one operation: filtered ones from the last to the first, and the last of the others."""
 
     filtered: tuple[tuple[Matcher, Rule], ...]
     unfiltered: Rule | None
+
+
+_NONE: Final = OperationRules((), None)
 
 
 @dataclass(slots=True)
@@ -86,7 +89,7 @@ class Evaluator:
     """A profile, ready for many questions. The filters of an operation are made when it is first asked about."""
 
     profile: Profile
-    _known: dict[str, _Rules] = field(default_factory=dict)
+    _known: dict[str, OperationRules] = field(default_factory=dict)
     _last_import: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -114,14 +117,7 @@ class Evaluator:
     def walk(self, asked: Question) -> Decision:
         """Walk from the exact operation to the root of its tree."""
         known = operations()
-        line = frozenset(known.line(asked.operation))
-        doubts = _Doubts(
-            reasons=[
-                doubt.reason
-                for doubt in self.profile.doubts
-                if doubt.operations is None or not line.isdisjoint(doubt.operations)
-            ]
-        )
+        doubts = _Doubts(reasons=self._doubted(asked.operation))
         step = asked.operation
         while True:
             found = self._at(step, asked, doubts)
@@ -139,6 +135,27 @@ class Evaluator:
                 allowed = known.built_in[step]
                 return Decision(allowed, step, Tier.BUILT_IN, None, doubts.about(allowed=allowed))
             step = parent
+
+    def _doubted(self, operation: str) -> list[str]:
+        """Return the doubts about an operation that its profile's text leaves, whatever the target is."""
+        line = operations().line(operation)
+        return [
+            doubt.reason
+            for doubt in self.profile.doubts
+            if doubt.operations is None or not doubt.operations.isdisjoint(line)
+        ]
+
+    def alike(self, operation: str) -> tuple[object, ...]:
+        """Return what an answer depends on besides the target: operations that are alike in it have one answer."""
+        known = operations()
+        line = known.line(operation)
+        return (
+            tuple(step for step in line if self.rules(step) != _NONE),
+            tuple(step for step in line if step in known.recent),
+            line[-1],
+            beginnings(operation),
+            tuple(self._doubted(operation)),
+        )
 
     def _at(self, step: str, asked: Question, doubts: _Doubts) -> tuple[Tier, Rule] | None:
         """Find the rule of one operation that decides. An import counts as rules that stand in its place."""
@@ -172,14 +189,14 @@ class Evaluator:
         last = self.rules(step).unfiltered
         return () if last is None else ((lambda _: True, last),)
 
-    def rules(self, step: str) -> _Rules:
+    def rules(self, step: str) -> OperationRules:
         """Return the rules that are written for one operation."""
         found = self._known.get(step)
         if found is None:
             mine = [rule for rule in self.profile.rules if step in rule.operations]
             filtered = [rule for rule in reversed(mine) if rule.filters]
             bare = [rule for rule in mine if not rule.filters]
-            found = _Rules(
+            found = OperationRules(
                 tuple((any_of([matcher(one, step) for one in rule.filters]), rule) for rule in filtered),
                 bare[-1] if bare else None,
             )

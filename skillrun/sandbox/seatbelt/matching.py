@@ -6,9 +6,10 @@ evaluator of this language can make.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
-from skillrun.sandbox.seatbelt.question import NO_PATH
+from skillrun.sandbox.seatbelt.question import FILES, NO_PATH
 from skillrun.sandbox.seatbelt.regexes import compiled
 from skillrun.sandbox.seatbelt.tables import filter_kinds
 
@@ -33,9 +34,6 @@ _ALSO: Final = {
 }
 
 
-_FILES: Final = ("file", "process-exec", "fs-", "qtn-", "mach-priv-task-port")
-
-
 def matcher(found: Filter, step: str = "default") -> Matcher:
     """Return the function of a filter, for questions that come to `step` on their way up.
 
@@ -53,7 +51,7 @@ def matcher(found: Filter, step: str = "default") -> Matcher:
         return _unknown
     if asks == "path":
         paths = _path(kind.name, texts)
-        return paths if step.startswith(_FILES) else _of((*_FILES, "network"), paths)
+        return paths if step.startswith(FILES) else _of((*FILES, "network"), paths)
     if asks == "given":
         return _given(kind.name, found.arguments)
     named = _relation(texts) if found.name == "target" else _name(kind.compare, texts, kind.space)
@@ -63,6 +61,13 @@ def matcher(found: Filter, step: str = "default") -> Matcher:
 def _of(operations: tuple[str, ...], inner: Matcher) -> Matcher:
     """Ask only about operations whose names begin so; of any other nothing can be told."""
     return lambda asked: inner(asked) if asked.operation.startswith(operations) else None
+
+
+@functools.cache
+def beginnings(operation: str) -> frozenset[str]:
+    """Return what filters ask of an operation's name: operations with the same ones are told apart by no filter."""
+    asked = {*FILES, "network", *(begin for kind in filter_kinds().values() for begin in kind.of)}
+    return frozenset(begin for begin in asked if operation.startswith(begin))
 
 
 def any_of(matchers: Sequence[Matcher]) -> Matcher:

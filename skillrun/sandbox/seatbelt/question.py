@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 _ADDRESS: Final = re.compile(
     r"(?P<protocol>tcp|udp)://(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:]*)):(?P<port>\d{1,5}|\*)"
 )
-_FILES: Final = ("file", "process-exec", "fs-", "qtn-", "mach-priv-task-port")
+FILES: Final = ("file", "process-exec", "fs-", "qtn-", "mach-priv-task-port")
+"""Beginnings of the names of operations that are about a path."""
 NO_PATH: Final = "\x00"
 """Stands for the path of what has none: no filter text can hold it."""
 
@@ -54,7 +55,7 @@ def question(operation: str, target: str, given: Mapping[str, Any] | None = None
         if target.startswith("unix:"):
             return Question(operation, target, path=target[5:], given=facts)
         return Question(operation, target, address=_address(target), given=facts)
-    if operation.startswith(_FILES):
+    if operation.startswith(FILES):
         return Question(operation, target, path=target, given=facts)
     return Question(operation, target, given=facts)
 

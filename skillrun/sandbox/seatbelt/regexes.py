@@ -187,7 +187,7 @@ def _letter(character: str) -> str:
     if not character.isascii():
         forms = {character, character.lower(), character.upper()}
         forms |= {unicodedata.normalize("NFD", form) for form in forms}
-        return f"({'|'.join(map(quoted, sorted(forms)))})"
+        return f"({'|'.join(sorted(forms))})" if len(forms) > 1 else character
     if character in "sSkK":
         return f"([{character.lower()}{character.upper()}]|{_OTHER_LETTERS})"
     if character.isalpha():

@@ -22,11 +22,12 @@ INTERESTING: Final = re.compile(
     r"|parse_(?:known_|intermixed_)?args|set_defaults|\bargparse\b"
 )
 _MADE: Final = re.compile(
-    r"\b(\w+)\s*(?::[^=\n]+)?=[^=\n]*(?:ArgumentParser|ArgParser|add_(?:argument|mutually_exclusive)_group|add_parser)\s*\("
+    r"\b(\w{1,80})[ \t]*(?::[^=\n]{1,80})?=[^=\n]{0,80}(?:ArgumentParser|ArgParser|add_(?:argument|mutually_exclusive)_group|add_parser)\s*\("
 )
 _PARSING: Final = frozenset(
     {"parse_args", "parse_known_args", "parse_intermixed_args", "parse_known_intermixed_args"}
 )
+_MOST_HANDED: Final = 50  # names of parsers in one source
 _MOST_OPTIONS: Final = 500  # of one parser; public scripts have up to 60
 _MOST_INTERFACES: Final = 128  # sub-commands of one script; what a model API takes at most
 
@@ -82,7 +83,7 @@ class ArgparseReader(Follower):
 
     def __init__(self, source: str) -> None:
         # A parser that is handed on matters where it is handed on, whatever that is called.
-        handed = "|".join(sorted({re.escape(match[1]) for match in _MADE.finditer(source)}))
+        handed = "|".join(sorted({match[1] for match in _MADE.finditer(source)})[:_MOST_HANDED])
         super().__init__(
             source, re.compile(rf"{INTERESTING.pattern}|\b(?:{handed})\s*[,)]") if handed else INTERESTING
         )

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 12
 """Calls inside calls; builders of parsers are two or three deep."""
+_MOST_BLOCKS: Final = 2_000
+_MOST_LINES: Final = 5_000
+"""Functions of one source, and lines of it that have to do with parsers; the largest public script has 300 and 400."""
 _DICT: Final = Symbol("dict")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _DEF = re.compile(r"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -302,23 +306,39 @@ class Follower(Values):
 
 
 def relevant_lines(source: str, interesting: re.Pattern[str]) -> list[int]:
-    """Return the sorted numbers of lines that match, and of those that name what such lines are in."""
+    """Return the sorted numbers of lines that match, and of those that name what such lines are in.
+
+    Raises ValueError for a source with more functions than anybody writes into one script: the time to look
+    through it must stay in proportion.
+    """
     ends = [match.end() for match in re.finditer("\n", source)]
     blocks = [
         (bisect_left(ends, match.end()) + 1, len(match[1].expandtabs()), match[2])
         for match in _DEF.finditer(source)
     ]
+    if len(blocks) > _MOST_BLOCKS:
+        raise ValueError("too many functions")
+    new = {bisect_left(ends, match.start() + 1) + 1 for match in interesting.finditer(source)}
+    places = _mentions(source, ends, {name for _, _, name in blocks}) if new else {}
     found: set[int] = set()
-    pattern, known = interesting, set[str]()
-    for _ in range(_DEEPEST):
-        new = {bisect_left(ends, match.start() + 1) + 1 for match in pattern.finditer(source)} - found
+    known = {"__init__"}
+    while new:
         found |= new
-        names = {name for line in new for name in _owners(blocks, line)} - known - {"__init__"}
-        if not names:
-            break
+        if len(found) > _MOST_LINES:
+            raise ValueError("too many lines that matter")
+        names = {name for line in new for name in _owners(blocks, line)} - known
         known |= names
-        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
+        new = {line for name in names for line in places.get(name, ())} - found
     return sorted(found)
+
+
+def _mentions(source: str, ends: list[int], names: set[str]) -> dict[str, list[int]]:
+    """Return the lines on which each name stands; one pass, whatever the number of names."""
+    places: dict[str, list[int]] = {}
+    for match in _NAME.finditer(source):
+        if match[0] in names:
+            places.setdefault(match[0], []).append(bisect_left(ends, match.start() + 1) + 1)
+    return places
 
 
 def _owners(blocks: list[tuple[int, int, str]], line: int) -> list[str]:

@@ -7,28 +7,64 @@ taken out, and its argument is read as a literal of objects, strings, truths, nu
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.tools.infer.argparse_option import property_name
 from skillrun.tools.interface import Form, Grammar, Interface, Parameter
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _CALL = re.compile(r"\bparseArgs\s*\(")
 _TOKEN = re.compile(
-    r"""\s+|//[^\n]*|/\*.*?\*/|(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\$])*`)"""
+    r"""\s+|//[^\n]*|/\*(?:.*?\*/|.*)|(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\$])*`)"""
     r"""|(?P<number>-?\d+(?:\.\d+)?)|(?P<name>[A-Za-z_$][\w$.]*)|(?P<mark>[{}\[\](),:])|(?P<other>.)""",
     re.DOTALL,
 )
+_NAMED = re.compile(r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*=\s*(?=[\[{'\"])")
+_ENDS: Final = frozenset({",", "}", "]", ")"})
 _DEEPEST: Final = 20
 _MOST_TOKENS: Final = 20_000
 _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "undefined": None}
 
 
+class _Names:
+    """The literals that a source gives names to, each read once, within one bound for all of them."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._starts = {match[1]: match.end() for match in _NAMED.finditer(source)}
+        self._values: dict[str, Any] = {}
+        self.left = _MOST_TOKENS
+
+    def tokens(self, start: int) -> Iterator[tuple[str, str]]:
+        """Yield the tokens behind a place. Raises ValueError when too many were read."""
+        for match in _TOKEN.finditer(self._source, start):
+            self.left -= 1
+            if self.left < 0:
+                raise ValueError("too long")
+            if match.lastgroup is not None:
+                yield match.lastgroup, match[0]
+
+    def value(self, name: str, depth: int) -> Any:
+        """Return what a name stands for, None where it is no literal."""
+        if name not in self._values:
+            self._values[name] = None  # for one that is made of itself
+            if name in self._starts and depth < _DEEPEST:
+                self._values[name] = _Literal(self, self._starts[name]).value(depth + 1)
+        return self._values[name]
+
+    def known(self, name: str) -> bool:
+        """Whether a literal has this name."""
+        return name in self._starts
+
+
 class _Literal:
     """Reads one literal from tokens. Raises ValueError for anything else."""
 
-    def __init__(self, text: str, names: dict[str, str]) -> None:
-        self._tokens: list[tuple[str, str]] = list(_tokens(text))
-        self._place = 0
+    def __init__(self, names: _Names, start: int) -> None:
+        self._stream = names.tokens(start)
+        self._ahead: tuple[str, str] | None = None
         self._names = names
 
     def value(self, depth: int = 0) -> Any:
@@ -51,15 +87,14 @@ class _Literal:
     def _named(self, name: str, depth: int) -> Any:
         if name in _WORDS:
             return _WORDS[name]
-        if name in self._names and depth < _DEEPEST:
-            return _Literal(self._names[name], self._names).value(depth + 5)
+        if self._names.known(name):
+            return self._names.value(name, depth)
         depth_of_calls = 0
-        while self._place < len(self._tokens):  # an expression: skipped up to the end of this value
-            mark = self._tokens[self._place][1]
-            if depth_of_calls == 0 and mark in {",", "}", "]", ")"}:
-                break
+        while (mark := self._peek()) and (
+            depth_of_calls or mark not in _ENDS
+        ):  # an expression: skipped to its end
             depth_of_calls += (mark in "([{") - (mark in ")]}")
-            self._place += 1
+            self._next()
         return None
 
     def _object(self, depth: int) -> dict[str, Any]:
@@ -90,21 +125,15 @@ class _Literal:
         return made
 
     def _peek(self) -> str:
-        return self._tokens[self._place][1] if self._place < len(self._tokens) else ""
+        if self._ahead is None:
+            self._ahead = next(self._stream, None)
+        return self._ahead[1] if self._ahead is not None else ""
 
     def _next(self) -> tuple[str, str]:
-        if self._place >= len(self._tokens):
+        if not self._peek() or self._ahead is None:
             raise ValueError("the source ends")
-        self._place += 1
-        return self._tokens[self._place - 1]
-
-
-def _tokens(text: str) -> Any:
-    for count, match in enumerate(_TOKEN.finditer(text)):
-        if count > _MOST_TOKENS:
-            return
-        if match.lastgroup is not None:
-            yield match.lastgroup, match[0]
+        token, self._ahead = self._ahead, None
+        return token
 
 
 def read_node(source: str) -> tuple[Interface, ...]:
@@ -112,12 +141,8 @@ def read_node(source: str) -> tuple[Interface, ...]:
     call = _CALL.search(source)
     if call is None or ("parseArgs" not in source[: call.start()] and "util.parseArgs" not in source):
         return ()
-    names = {
-        m[1]: source[m.end() :]
-        for m in re.finditer(r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*=\s*(?=[\[{'\"])", source)
-    }
     try:
-        config = _Literal(source[call.end() :], names).value()
+        config = _Literal(_Names(source), call.end()).value()
     except ValueError:
         return ()
     if not isinstance(config, dict) or ("args" in config and config["args"] is not None):
