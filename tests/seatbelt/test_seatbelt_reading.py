@@ -242,6 +242,17 @@ def test_fuzz_of_the_reader() -> None:
         ("\u00e9t\u00e9", "\u00c9T\u00c9"),
         ("\u00e9t\u00e9", "e\u0301te\u0301"),
         ("e\u0301t\u00e9", "\u00e9TE\u0301"),
+        ("stra\u00dfe", "strasse"),
+        ("stra\u00dfe", "STRASSE"),
+        ("stra\u00dfe", "straSse"),
+        ("stra\u00dfe", "STRA\u1e9eE"),
+        ("\ufb01x", "FIX"),
+        ("\u017fet", "set"),
+        ("\u03c3", "\u03c2"),
+        ("\u03c2", "\u03c3"),
+        ("\u00b5", "\u039c"),
+        ("\u03bc", "\u00b5"),
+        ("\u212b", "a\u030a"),
     ],
 )
 def test_folded_patterns_match_what_a_volume_takes_for_the_same(name: str, spelled: str) -> None:

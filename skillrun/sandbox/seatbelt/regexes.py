@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from skillrun.sandbox.seatbelt.automaton import Automaton, NoPattern, TooComplex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from skillrun.sandbox.seatbelt.automaton import Piece
 
@@ -158,6 +158,7 @@ def quoted(text: str) -> str:
 _PAIRS: Final = ("ffi", "ffl", "ff", "fi", "fl", "st", "ss")
 _OTHER_LETTERS: Final = "[^ -~]+"
 _MOST_SPELLINGS: Final = 24
+_CASED_BELOW: Final = 0x20000  # no letter above has a case (Unicode's CaseFolding.txt ends at U+1E921)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -169,7 +170,9 @@ def folded(text: str) -> str:
     a class are escaped (nolabs-ai/nono, crates/nono/src/sandbox/macos.rs).
     """
     parts = []
-    text = unicodedata.normalize("NFC", text)
+    # A letter that folds to plain ones is written as these: they stand for it below.
+    letters = ((one, one.casefold()) for one in unicodedata.normalize("NFC", text))
+    text = "".join(plain if plain.isascii() and not one.isascii() else one for one, plain in letters)
     place = 0
     while place < len(text):
         end = _end_of_pairs(text, place)
@@ -182,10 +185,22 @@ def folded(text: str) -> str:
     return "".join(parts)
 
 
+@functools.cache
+def _letters_by_fold() -> Mapping[str, frozenset[str]]:
+    """Return letters beyond ASCII by what they fold to, where several do: both small sigmas are one letter to a volume."""
+    found: dict[str, set[str]] = {}
+    for letter in map(chr, range(0x80, _CASED_BELOW)):
+        plain = letter.casefold()
+        if plain != letter:
+            found.setdefault(plain, {plain}).add(letter)
+    return {plain: frozenset(letters) for plain, letters in found.items()}
+
+
 def _letter(character: str) -> str:
     """Write one character."""
     if not character.isascii():
-        forms = {character, character.lower(), character.upper()}
+        plain = character.casefold()
+        forms = {character, plain, plain.upper(), *_letters_by_fold().get(plain, ())}
         forms |= {unicodedata.normalize("NFD", form) for form in forms}
         return f"({'|'.join(sorted(forms))})" if len(forms) > 1 else character
     if character in "sSkK":
