@@ -148,12 +148,17 @@ def test_a_profile_that_does_not_load_denies(
     desk: Desk, quick: Callable[..., Done], snapshot: Snapshot
 ) -> None:
     """A fault is told with its line, and the answer is that nothing would start."""
-    (desk.here / "p.sb").write_text(PROFILE.replace("(deny default)", "(deny defualt)"))
-    done = quick(
-        "explain", "--profile", "p.sb", "-D", "WORK=/w", "--operation", "file-read-data", "/usr/lib/x"
-    )
+    asking = ("explain", "--profile", "p.sb", "-D", "WORK=/w", "--operation", "file-read-data", "/usr/lib/x")
+    imports = PROFILE.replace("(deny default)", "(deny defualt)")
+    (desk.here / "p.sb").write_text(imports.replace('(import "system.sb")\n', ""))
+    done = quick(*asking)
     assert done.returncode == 1
     snapshot("explain-profile-broken.txt", done.stderr + done.stdout)
+
+    (desk.here / "p.sb").write_text(imports)
+    done = quick(*asking)
+    assert done.returncode == 4, "what an import defines is not known"
+    assert "it imports a profile that is not known here" in done.stdout
 
 
 @pytest.mark.parametrize("form", ["plain", "concise", "json"])
@@ -302,12 +307,19 @@ def test_hostile_text_of_a_profile_is_escaped(desk: Desk, quick: Callable[..., D
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\x00\x01", "(" * 100_000, '(version 1)"', "\ufeff(version 1)(deny default)"]
+    ("text", "answer"),
+    [
+        ("", 1),
+        ("\x00\x01", 1),
+        ("(" * 100_000, 4),  # deeper than is read here: whether a Mac takes it is unknown
+        ('(version 1)"', 1),
+        ("\ufeff(version 1)(deny default)", 1),
+    ],
 )
-def test_garbage_is_told(desk: Desk, quick: Callable[..., Done], text: str) -> None:
+def test_garbage_is_told(desk: Desk, quick: Callable[..., Done], text: str, answer: int) -> None:
     """A file that is no profile is a finding with a name, never a traceback."""
     (desk.here / "p.sb").write_text(text)
     assert quick("audit", "p.sb").returncode == 1
-    assert quick("explain", "--profile", "p.sb", "--operation", "signal", "self").returncode == 1
+    assert quick("explain", "--profile", "p.sb", "--operation", "signal", "self").returncode == answer
     (desk.here / "bytes.sb").write_bytes(b'(version 1)(deny default)(allow file-read* (literal "/\xff"))')
     assert quick("audit", "bytes.sb").returncode == 1
