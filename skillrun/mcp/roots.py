@@ -68,6 +68,11 @@ class Roots:
             self._told[client] = folder
         return await anyio.to_thread.run_sync(self._of, folder)
 
+    def close(self) -> None:
+        """Remove what the offers hold; their runners are their makers' to close."""
+        for offer in (self.whole, *self._offers.values()):
+            offer.close()
+
     def changed(self, ctx: Context) -> None:
         """Ask again before the next call: a client's roots are others now."""
         self._changes += 1
