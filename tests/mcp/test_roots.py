@@ -105,13 +105,14 @@ def test_what_roots_leave(tmp_path: Path) -> None:
     assert left(work / "out") == work
     assert left(work) == left(Path("/")) == work
     assert left(work / "a", tmp_path / "work-not", "http://x/", "file://evil/etc") == work / "a"
+    assert left() == work
     for nothing in (
-        [],
         [work / "file"],
         [work / "none"],
         [tmp_path / "work-not"],
         ["http://x/"],
         ["file:///%00"],
+        ["file:"],
     ):
         with pytest.raises(RefusedError):
             left(*nothing)
