@@ -128,7 +128,7 @@ async def _serve(make: Callable[[], Service], bound: Bound, token: str) -> int:
             group.start_soon(service.watch)
             await server.serve(sockets=[bound.listener])
             group.cancel_scope.cancel()
-    service.calls.close()
+    service.close()
     return stopped[0] if stopped else 0
 
 

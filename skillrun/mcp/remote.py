@@ -41,7 +41,6 @@ MOST_TOOLS: Final = 128
 """Tools of one server; what it lists beyond is left out."""
 _LONGEST: Final = 1_024
 _DEEPEST: Final = 30
-_START: Final = 60.0  # seconds for a server to start and list: `npx` may have to fetch it first
 
 
 class RemoteTool(Tool):
@@ -150,7 +149,7 @@ def _start(
     words = [*own, "mcp-run", "--ceiling", listed.ceiling, *where, "--", *listed.command]
     parameters = StdioServerParameters(command=words[0], args=words[1:], env={**environ, **listed.env})
     try:
-        client = Client(parameters, read_timeout_seconds=None)
+        client = Client(parameters)
         stack.enter_context(portal.wrap_async_context_manager(client))
         told = portal.call(_tools, client)
     except Exception as wrong:  # noqa: BLE001 - whatever a stranger's server does at its start

@@ -21,7 +21,7 @@ from skillrun.errors import SkillrunError
 from skillrun.mcp.approval import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from mcp.server.context import ServerRequestContext
 
@@ -68,6 +68,11 @@ class Roots:
             self._told[client] = folder
         return await anyio.to_thread.run_sync(self._of, folder)
 
+    def close(self) -> None:
+        """Remove what the offers hold; their runners are their makers' to close."""
+        for offer in (self.whole, *self._offers.values()):
+            offer.close()
+
     def changed(self, ctx: Context) -> None:
         """Ask again before the next call: a client's roots are others now."""
         self._changes += 1
@@ -101,12 +106,15 @@ class Roots:
             return found
 
 
-def left_of(workspace: Path, uris: Iterable[str]) -> Path:
+def left_of(workspace: Path, uris: Sequence[str]) -> Path:
     """Return what roots leave of a workspace: the deepest folder in it that holds all those that lie in it.
 
-    A root that is the workspace or above it takes nothing away; one outside counts for nothing. Raises
-    RefusedError when none shares anything with the workspace.
+    A root that is the workspace or above it takes nothing away; one outside counts for nothing. A client that has
+    no root has no folder open, and takes nothing away either. Raises RefusedError when there are roots and none
+    shares anything with the workspace.
     """
+    if not uris:
+        return workspace
     inside: list[Path] = []
     for uri in uris:
         try:

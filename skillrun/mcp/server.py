@@ -100,6 +100,11 @@ class Service:
         made.add_notification_handler("notifications/initialized", types.NotificationParams, self.initialized)
         return made
 
+    def close(self) -> None:
+        """Let the threads and the offers go; every run has been ended."""
+        self.calls.close()
+        self.roots.close()
+
     async def list_tools(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:

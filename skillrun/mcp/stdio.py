@@ -43,5 +43,5 @@ async def _serve(make: Callable[[], Service], descriptors: Descriptors) -> int |
                 server = service.server()
                 await server.run(reading, writing, options_of(server))
             group.cancel_scope.cancel()
-    service.calls.close()
+    service.close()
     return stopped[0] if stopped else None

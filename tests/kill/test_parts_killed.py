@@ -341,7 +341,7 @@ def test_many_threads_lose_the_launcher_at_once(arena: Arena, mode: str) -> None
             time.sleep(0.25)
             with contextlib.suppress(KeyError, OSError):
                 os.kill(launcher_pid(runner), signal.SIGKILL)
-        time.sleep(0.3)
+        eventually(lambda: fine[0] > 8, 20.0)
         stop.set()
         for thread in threads:
             thread.join(10)

@@ -57,9 +57,9 @@ def test_a_call_that_fails_before_the_start(
     faults = Faults()
     seams: list[tuple[Any, str, int]] = [
         (os, "memfd_create", 1),
-        (os, "pipe2", 1),
-        (os, "pipe2", 2),
-        (os, "pipe2", 3),
+        (os, "pipe", 1),
+        (os, "pipe", 2),
+        (os, "pipe", 3),
         (socket, "socketpair", 1),
     ]
     with arena.runner(mode) as runner:

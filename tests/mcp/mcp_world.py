@@ -175,7 +175,7 @@ class World:
         service = self.service(ceiling)
         async with Client(service.server(), mode=mode, **settings) as client:
             yield client
-        service.calls.close()
+        service.close()
 
     def start(self, *words: str, environ: dict[str, str] | None = None) -> Session:
         """Start the real command."""

@@ -150,5 +150,5 @@ async def test_an_answer_is_for_one_request_alone(world: World) -> None:
         assert twice.is_error
         assert "used" in twice.content[0].text
     assert ran(world) == 1
-    service.calls.close()
+    service.close()
     await anyio.lowlevel.checkpoint()

@@ -67,7 +67,7 @@ async def test_roots_narrow_the_workspace(world: World) -> None:
         roots[:] = [world.workspace.parent]
         await changed(client)
         assert await look() == [str(world.workspace), "one", "two", gone]
-    service.calls.close()
+    service.close()
 
 
 @in_loop
@@ -83,7 +83,7 @@ async def test_a_client_that_keeps_its_roots_to_itself_is_refused(world: World) 
         done = await client.call_tool("demo__look")
         assert done.is_error
         assert "roots" in done.content[0].text
-    service.calls.close()
+    service.close()
 
 
 def test_what_roots_leave(tmp_path: Path) -> None:
@@ -105,13 +105,14 @@ def test_what_roots_leave(tmp_path: Path) -> None:
     assert left(work / "out") == work
     assert left(work) == left(Path("/")) == work
     assert left(work / "a", tmp_path / "work-not", "http://x/", "file://evil/etc") == work / "a"
+    assert left() == work
     for nothing in (
-        [],
         [work / "file"],
         [work / "none"],
         [tmp_path / "work-not"],
         ["http://x/"],
         ["file:///%00"],
+        ["file:"],
     ):
         with pytest.raises(RefusedError):
             left(*nothing)

@@ -222,7 +222,7 @@ async def test_changed_skills_are_told_and_served(
             assert names == ["demo__one", "demo__two"]
             assert (await client.call_tool("demo__two")).content[0].text == "2"
         group.cancel_scope.cancel()
-    service.calls.close()
+    service.close()
 
 
 def test_pages_cover_every_tool_once_also_when_the_list_changes() -> None:
@@ -277,3 +277,17 @@ async def test_progress_only_rises() -> None:
     await report.rest()
     assert len(told) <= 32
     assert told == sorted(set(told))
+
+
+@pytest.mark.parametrize("ceiling", ["sandbox: {enabled: false}\n", "sandbox: {require: none}\n"])
+@in_loop
+async def test_nothing_runs_unconfined(world: World, ceiling: str) -> None:
+    """A ceiling that turns the sandbox off is for the command line: a client's call is refused, or confined all the same."""
+    world.skill("demo", go="import os; open('ran', 'w'); print(os.path.exists('ran'))")
+    async with world.client(ceiling=world.ceiling(ceiling)) as client:
+        done = await client.call_tool("demo__go")
+    assert done.is_error
+    assert not (world.workspace / "ran").exists()
+    if "enabled" in ceiling:
+        assert "it can't be called here" in done.content[0].text
+        assert world.results[-1].error.problem.rule == "mcp-unconfined"
