@@ -221,19 +221,20 @@ def open_folder() -> Path:
 
 
 def make_outfit(base: Path) -> Path:
-    """Copy what the worker needs to where every user can read it: the package, its data, and PyYAML.
+    """Copy what the worker needs to where every user can read it: the package, its data, PyYAML and Jinja2.
 
-    Only PyYAML's Python part is taken, so the outfit fits any interpreter, whatever the tests run in.
+    Only the Python part of each is taken, so the outfit fits any interpreter, whatever the tests run in.
     """
     outfit = base / "outfit"
     outfit.mkdir(mode=0o755)
     for name in ("skillrun", "profiles", "skills"):
         shutil.copytree(ROOT / name, outfit / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    found = importlib.util.find_spec("yaml")
-    assert found is not None
-    assert found.origin is not None
-    source = Path(found.origin).parent
-    shutil.copytree(source, outfit / "yaml", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for name in ("yaml", "jinja2", "markupsafe"):
+        found = importlib.util.find_spec(name)
+        assert found is not None
+        assert found.origin is not None
+        source = Path(found.origin).parent
+        shutil.copytree(source, outfit / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     shutil.copy(WORKER, outfit / "worker.py")
     for folder, folders, files in os.walk(outfit):
         for name in folders:
