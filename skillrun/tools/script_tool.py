@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ from skillrun.tools.names import Identity, script_name, with_hash
 from skillrun.tools.outcome import ToolError
 from skillrun.tools.output_files import collect
 from skillrun.tools.run_text import outcome_of
+from skillrun.tools.told import LONGEST_TEXT, interface_told, prose
 from skillrun.tools.tool import Tool, report
 
 if TYPE_CHECKING:
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
     from skillrun.tools.outcome import Attachment, Outcome, ToolCall
 
 log: Final = logging.getLogger("skillrun.tools")
-_LONGEST: Final = 1_024
-"""Characters of a description (facts/mcp 3: more was an error of one API)."""
 _KINDS: Final = {
     "read": Capability.FS_READ, "write": Capability.FS_WRITE, "network": Capability.NETWORK, "env": Capability.ENV,
 }  # fmt: skip
@@ -80,7 +80,7 @@ class ScriptTool(Tool):
         self._name = name
         self._schema = subject.interface.schema()
         self.namespace = subject.skill.key
-        self.namespace_description = (
+        self.namespace_description = prose(
             subject.skill.description or f"Scripts of {subject.skill.name or subject.skill.key}"
         )
         self.requires_approval = request.approval or _wants_word(
@@ -104,7 +104,7 @@ class ScriptTool(Tool):
         skill, interface, entry = self.subject.skill, self.subject.interface, self.subject.entry
         own = interface.description or (entry.description if entry is not None else None) or self.subject.text
         parts = [
-            _cut(text.strip(), _SHARE if own else _LONGEST)
+            prose(text.strip(), _SHARE if own else LONGEST_TEXT)
             for text in [skill.description or ""]
             if text.strip()
         ]
@@ -113,7 +113,7 @@ class ScriptTool(Tool):
             parts.insert(0, f"{skill.name or skill.key}: {spelled}")
         if own:
             parts.append(own.strip())
-        return _cut("\n\n".join(parts) or spelled, _LONGEST)
+        return prose("\n\n".join(parts) or spelled)
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def _subjects(skill: Skill, request: Request) -> Iterable[Subject]:
             continue
         native = script.command.starter is Starter.NATIVE
         reading = read_script(script.path, "native" if native else family_of(script.command.program))
-        for interface in declare(entry, reading.interfaces):
+        for interface in filter(None, map(interface_told, declare(entry, reading.interfaces))):
             identity = Identity(str(skill.root or ""), str(skill.path), script.name, interface.subcommand)
             yield Subject(
                 skill, script, interface, entry, identity, _signs(skill, script), reading.description
@@ -214,8 +214,9 @@ def _names(subjects: Sequence[Subject]) -> list[str]:
         script_name(one.skill.key or "", one.script.name, one.interface.subcommand, one.identity)
         for one in subjects
     ]
+    count = Counter(plain)
     return [
-        with_hash(name, one.identity.digest()) if plain.count(name) > 1 else name
+        with_hash(name, one.identity.digest()) if count[name] > 1 else name
         for one, name in zip(subjects, plain, strict=True)
     ]
 
@@ -267,7 +268,3 @@ def _left_out(skill: Skill, wrong: SkillError) -> Problem:
     return error(
         wrong.problem.rule, message, at=wrong.problem.at or At(skill.manifest), help=wrong.problem.help
     )
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 2].rsplit(" ", 1)[0] + " …"

@@ -6,12 +6,13 @@ import ast
 import re
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.tools.infer.argparse_option import property_name
 from skillrun.tools.infer.follow import Class, Follower, Function
 from skillrun.tools.infer.values import UNKNOWN, Symbol
-from skillrun.tools.interface import Form, Grammar, Interface, Parameter
+from skillrun.tools.interface import MOST_INTERFACES, MOST_OPTIONS, Form, Grammar, Interface, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,7 +157,7 @@ def read_click(tree: ast.Module, source: str) -> tuple[Interface, ...]:
     single = top.typer and len(top.inner) == 1 and top.function is None
     if single:  # a Typer with one command is that command
         top = next(iter(top.inner.values()))
-    return tuple(_interfaces(top, reader, (), ()))
+    return tuple(islice(_interfaces(top, reader, (), ()), MOST_INTERFACES))
 
 
 def _interfaces(
@@ -191,7 +192,7 @@ def _parameters(command: Command, reader: ClickReader, level: int) -> tuple[tupl
         return typer_parameters(command, reader, level)
     found: list[Parameter] = []
     complete = True
-    for part in command.parts:
+    for part in command.parts[:MOST_OPTIONS]:
         words = [word for word in part.arguments if isinstance(word, str)]
         if not words or len(words) < len(part.arguments):
             complete = False
@@ -199,7 +200,7 @@ def _parameters(command: Command, reader: ClickReader, level: int) -> tuple[tupl
         made = _argument(words[0], part, level) if part.what in _ARGUMENTS else _option(words, part, level)
         if made is not None:
             found.append(made)
-    return tuple(found), complete
+    return tuple(found), complete and len(command.parts) <= MOST_OPTIONS
 
 
 def _argument(name: str, part: Declared, level: int) -> Parameter:
@@ -302,8 +303,8 @@ def typer_parameters(command: Command, reader: ClickReader, level: int) -> tuple
         *zip(arguments, defaults, strict=True),
         *zip(signature.kwonlyargs, signature.kw_defaults, strict=True),
     ]
-    made = [_typed(one, default, reader, names, level) for one, default in pairs]
-    return tuple(one for one in made if one is not None), True
+    made = [_typed(one, default, reader, names, level) for one, default in pairs[:MOST_OPTIONS]]
+    return tuple(one for one in made if one is not None), len(pairs) <= MOST_OPTIONS
 
 
 def _typed(

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 from skillrun.tools.infer.values import LARGEST, MOST_STEPS, UNKNOWN, Lazy, Symbol, Values, bind, plain_call
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from skillrun.tools.infer.values import Names
 
 _DEEPEST: Final = 12
 """Calls inside calls; builders of parsers are two or three deep."""
 _DICT: Final = Symbol("dict")
+_FEW: Final = 20
+_WORD = re.compile(r"\w+")
 _DEF = re.compile(r"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -44,15 +46,22 @@ class Class:
 
     def find(self, name: str) -> Any:
         """Look a member up, in the bases too."""
-        if name in self.members:
-            return self.members[name]
-        inherited = (base.find(name) for base in self.bases if isinstance(base, Class))
-        return next((found for found in inherited if found is not UNKNOWN), UNKNOWN)
+        return next((one.members[name] for one in self.line() if name in one.members), UNKNOWN)
+
+    def line(self) -> list[Class]:
+        """Return the class and those it comes from, each once: by every way there may be more than can be counted."""
+        found: dict[int, Class] = {}
+        waiting = [self]
+        while waiting:
+            one = waiting.pop()
+            if id(one) not in found:
+                found[id(one)] = one
+                waiting += [base for base in reversed(one.bases) if isinstance(base, Class)]
+        return list(found.values())
 
     def roots(self) -> list[str]:
         """Name the classes of other modules that this one comes from."""
-        own = [base.dotted for base in self.bases if isinstance(base, Symbol)]
-        return own + [root for base in self.bases if isinstance(base, Class) for root in base.roots()]
+        return [base.dotted for one in self.line() for base in one.bases if isinstance(base, Symbol)]
 
 
 @dataclass(slots=True, eq=False)
@@ -137,6 +146,8 @@ class Follower(Values):
             return UNKNOWN
         items = self.items(node.iter, names)
         for item in [UNKNOWN] if items is None else items:
+            if self.steps > MOST_STEPS:
+                break
             bind(node.target, item, names)
             self.body(node.body, names)
         return self.body(node.orelse, names)
@@ -181,6 +192,7 @@ class Follower(Values):
 
     def define_class(self, node: ast.ClassDef, names: Names) -> Any:
         """Remember a class; its body is followed for the members."""
+        self.spend(len(names))
         members: Names = {**names}
         self.body(node.body, members)
         own = {name: value for name, value in members.items() if names.get(name) is not value}
@@ -265,6 +277,7 @@ class Follower(Values):
         node = function.node
         if node in self._stack or len(self._stack) >= _DEEPEST:
             return UNKNOWN
+        self.spend(len(function.names))
         inner = dict(function.names)
         given = list(arguments)
         if function.bound is not None and not _is_static(node):
@@ -285,12 +298,12 @@ class Follower(Values):
             *signature.defaults,
         ]
         for place, (parameter, default) in enumerate(zip(positions, defaults, strict=True)):
-            fallback = UNKNOWN if default is None else Lazy(default, dict(names))
+            fallback = self._put_off(default, names)
             names[parameter.arg] = (
                 given[place] if place < len(given) else keywords.get(parameter.arg, fallback)
             )
         for parameter, default in zip(signature.kwonlyargs, signature.kw_defaults, strict=True):
-            fallback = UNKNOWN if default is None else Lazy(default, dict(names))
+            fallback = self._put_off(default, names)
             names[parameter.arg] = keywords.get(parameter.arg, fallback)
         if signature.vararg is not None:
             names[signature.vararg.arg] = given[len(positions) :]
@@ -300,6 +313,12 @@ class Follower(Values):
                 name: value for name, value in keywords.items() if name not in known
             }
 
+    def _put_off(self, default: ast.expr | None, names: Names) -> Any:
+        if default is None or self.steps > MOST_STEPS:
+            return UNKNOWN
+        self.spend(len(names))
+        return Lazy(default, dict(names))
+
 
 def relevant_lines(source: str, interesting: re.Pattern[str]) -> list[int]:
     """Return the sorted numbers of lines that match, and of those that name what such lines are in."""
@@ -308,31 +327,48 @@ def relevant_lines(source: str, interesting: re.Pattern[str]) -> list[int]:
         (bisect_left(ends, match.end()) + 1, len(match[1].expandtabs()), match[2])
         for match in _DEF.finditer(source)
     ]
+    above = _above([indent for _, indent, _ in blocks])
+    starts = [line for line, _, _ in blocks]
     found: set[int] = set()
-    pattern, known = interesting, set[str]()
+    seen: set[int] = set()  # blocks whose names are known
+    known: set[str] = set()
+    matches: Iterator[int] = (match.start() for match in interesting.finditer(source))
     for _ in range(_DEEPEST):
-        new = {bisect_left(ends, match.start() + 1) + 1 for match in pattern.finditer(source)} - found
+        new = {bisect_left(ends, start + 1) + 1 for start in matches} - found
         found |= new
-        names = {name for line in new for name in _owners(blocks, line)} - known - {"__init__"}
+        names: set[str] = set()
+        for line in new:
+            place = bisect_left(starts, line + 1) - 1
+            while place >= 0 and place not in seen:
+                seen.add(place)
+                names.add(blocks[place][2])
+                place = above[place]
+        names -= known | {"__init__"}
         if not names:
             break
         known |= names
-        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
+        matches = _named(source, names)
     return sorted(found)
 
 
-def _owners(blocks: list[tuple[int, int, str]], line: int) -> list[str]:
-    """Name the functions and classes that a line stands in, by indentation."""
-    place = bisect_left(blocks, (line + 1,)) - 1
-    names: list[str] = []
-    indent = 1 << 16
-    while place >= 0 and indent > 0:
-        _, own, name = blocks[place]
-        if own < indent:
-            names.append(name)
-            indent = own
-        place -= 1
-    return names
+def _named(source: str, names: set[str]) -> Iterator[int]:
+    """Yield where names stand. A pattern of many would be tried name by name at every word."""
+    if len(names) <= _FEW:
+        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
+        return (match.start() for match in pattern.finditer(source))
+    return (match.start() for match in _WORD.finditer(source) if match[0] in names)
+
+
+def _above(indents: list[int]) -> list[int]:
+    """Return for each block the one that it stands in, by indentation; -1 for none."""
+    above: list[int] = []
+    open_: list[int] = []
+    for place, indent in enumerate(indents):
+        while open_ and indents[open_[-1]] >= indent:
+            open_.pop()
+        above.append(open_[-1] if open_ else -1)
+        open_.append(place)
+    return above
 
 
 def _is_static(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

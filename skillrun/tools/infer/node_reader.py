@@ -6,11 +6,15 @@ taken out, and its argument is read as a literal of objects, strings, truths, nu
 
 from __future__ import annotations
 
+import itertools
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.tools.infer.argparse_option import property_name
-from skillrun.tools.interface import Form, Grammar, Interface, Parameter
+from skillrun.tools.interface import MOST_OPTIONS, Form, Grammar, Interface, Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _CALL = re.compile(r"\bparseArgs\s*\(")
 _TOKEN = re.compile(
@@ -26,10 +30,13 @@ _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "un
 class _Literal:
     """Reads one literal from tokens. Raises ValueError for anything else."""
 
-    def __init__(self, text: str, names: dict[str, str]) -> None:
-        self._tokens: list[tuple[str, str]] = list(_tokens(text))
+    def __init__(self, text: str, start: int, names: dict[str, int], budget: list[int]) -> None:
+        self._text = text
+        self._coming = _tokens(text, start, budget)
+        self._tokens: list[tuple[str, str]] = []
         self._place = 0
-        self._names = names
+        self._names = names  # and where in the text their literals begin
+        self._budget = budget  # tokens left, for this one and those in it
 
     def value(self, depth: int = 0) -> Any:
         """Read a value."""
@@ -52,10 +59,9 @@ class _Literal:
         if name in _WORDS:
             return _WORDS[name]
         if name in self._names and depth < _DEEPEST:
-            return _Literal(self._names[name], self._names).value(depth + 5)
+            return _Literal(self._text, self._names[name], self._names, self._budget).value(depth + 5)
         depth_of_calls = 0
-        while self._place < len(self._tokens):  # an expression: skipped up to the end of this value
-            mark = self._tokens[self._place][1]
+        while mark := self._peek():  # an expression: skipped up to the end of this value
             if depth_of_calls == 0 and mark in {",", "}", "]", ")"}:
                 break
             depth_of_calls += (mark in "([{") - (mark in ")]}")
@@ -90,18 +96,21 @@ class _Literal:
         return made
 
     def _peek(self) -> str:
+        if self._place == len(self._tokens):
+            self._tokens += itertools.islice(self._coming, 1)
         return self._tokens[self._place][1] if self._place < len(self._tokens) else ""
 
     def _next(self) -> tuple[str, str]:
-        if self._place >= len(self._tokens):
+        if not self._peek():
             raise ValueError("the source ends")
         self._place += 1
         return self._tokens[self._place - 1]
 
 
-def _tokens(text: str) -> Any:
-    for count, match in enumerate(_TOKEN.finditer(text)):
-        if count > _MOST_TOKENS:
+def _tokens(text: str, start: int, budget: list[int]) -> Iterator[tuple[str, str]]:
+    for match in _TOKEN.finditer(text, start):
+        budget[0] -= 1
+        if budget[0] < 0:
             return
         if match.lastgroup is not None:
             yield match.lastgroup, match[0]
@@ -113,16 +122,18 @@ def read_node(source: str) -> tuple[Interface, ...]:
     if call is None or ("parseArgs" not in source[: call.start()] and "util.parseArgs" not in source):
         return ()
     names = {
-        m[1]: source[m.end() :]
+        m[1]: m.end()
         for m in re.finditer(r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*=\s*(?=[\[{'\"])", source)
     }
     try:
-        config = _Literal(source[call.end() :], names).value()
+        config = _Literal(source, call.end(), names, [_MOST_TOKENS]).value()
     except ValueError:
         return ()
     if not isinstance(config, dict) or ("args" in config and config["args"] is not None):
         return ()
     options = config.get("options")
+    if isinstance(options, dict) and len(options) > MOST_OPTIONS:
+        return ()
     made = [_option(name, one, config) for name, one in options.items()] if isinstance(options, dict) else []
     complete = isinstance(options, dict) or "options" not in config
     words = [
