@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import tempfile
+import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +16,7 @@ from skillrun.errors import SkillrunError, UsageError
 from skillrun.problem import error
 from skillrun.tools.arguments import ArgumentsError, check
 from skillrun.tools.argv import ArgumentFaultError
-from skillrun.tools.outcome import Outcome, ToolCall, error_of, failed
+from skillrun.tools.outcome import Outcome, ToolCall, error_of, failed, spoken
 from skillrun.tools.tool import SPILL, listening, silent
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class Dispatcher:
     files: Path | None = None
     spill: int | bool = SPILL
     _made: Path | None = None
+    _making: threading.Lock = field(default_factory=threading.Lock)
 
     def call(
         self,
@@ -99,7 +102,7 @@ class Dispatcher:
             told = str(wrong) if wrong.problem.rule in _FOR_MODEL else "it can't be called here"
             return replace(error_of(name, told), error=wrong)
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever a tool raises, the conversation goes on
-            log.warning("Tool %r error: %s: %s", name, type(problem).__name__, problem)
+            log.warning("Tool %r error: %s: %s", name, type(problem).__name__, spoken(problem))
             return failed(name, problem)
         finally:
             silent(token)
@@ -151,16 +154,15 @@ class Dispatcher:
         return Path(path)
 
     def _own_folder(self) -> Path:
-        if self._made is None:
-            self._made = Path(tempfile.mkdtemp(prefix="skillrun-results-"))
-        return self._made
+        with self._making:  # two calls at a time would make two, and one would stay for ever
+            if self._made is None:
+                self._made = Path(tempfile.mkdtemp(prefix="skillrun-results-"))
+            return self._made
 
     def close(self) -> None:
         """Remove the saved results, unless the caller named the folder."""
         if self._made is not None:
-            for path in self._made.iterdir():
-                path.unlink()
-            self._made.rmdir()
+            shutil.rmtree(self._made, ignore_errors=True)  # somebody may have tidied up already
             self._made = None
 
 

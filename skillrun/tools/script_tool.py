@@ -247,7 +247,8 @@ def _named(interface: Interface, arguments: dict[str, Any]) -> Iterable[NamedPat
 def _wants_word(request: Request, interface: Interface, kinds: Sequence[str]) -> bool:
     """Whether the operator wants to be asked before a tool with such access is called (`tools.approve`)."""
     given = {one.access.value for one in interface.parameters if one.access is not None}
-    given |= {word for word, capability in _KINDS.items() if request.of(capability)}
+    core = bool(request.of(Capability.TRUST))  # granted, it runs unconfined: that is access of every kind
+    given |= {word for word, capability in _KINDS.items() if core or request.of(capability)}
     # A word that is none of ours may have been meant for anything, so it asks about everything.
     return any(kind in given or kind not in _KINDS for kind in kinds)
 
