@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from skillrun.errors import UsageError
-from skillrun.tools import dispatch
 from skillrun.tools.argv import ArgumentFaultError, words_of
 from skillrun.tools.box import Toolbox
 from skillrun.tools.formats.strict import openai_strict
@@ -138,7 +137,7 @@ def test_calls_at_a_time_make_one_folder_for_results(monkeypatch: pytest.MonkeyP
         folder.mkdir(mode=0o700)
         return str(folder)
 
-    monkeypatch.setattr(dispatch.tempfile, "mkdtemp", mkdtemp)
+    monkeypatch.setattr("tempfile.mkdtemp", mkdtemp)
     box = Toolbox([tool(lambda: "x" * 20_000, name="big")])
     outcomes = box.turn().answer_all([ToolCall("big", {}, str(n)) for n in range(8)])
     saved = [one.saved for one in outcomes if one.saved is not None]
