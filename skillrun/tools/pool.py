@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from skillrun.tools.outcome import ToolCall, ToolError
+from skillrun.tools.outcome import ToolCall, ToolError, spoken
 from skillrun.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ class ProcessPool:
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._executor: ProcessPoolExecutor | None = None
+        self._changing = threading.Lock()
 
     def call(self, dispatcher: Dispatcher, tool: Tool, call: ToolCall) -> Outcome:
         """Call a tool, elsewhere where it may."""
@@ -34,16 +37,24 @@ class ProcessPool:
 
     def _run(self, tool: Tool, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
         """Run one call in another process. Raises ToolError when that process died."""
-        if self._executor is None:
-            # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.
-            self._executor = ProcessPoolExecutor(
-                self._workers, mp_context=multiprocessing.get_context("spawn")
-            )
+        executor = self._started()
         try:
-            return self._executor.submit(_work, type(tool), call, arguments).result()
+            return executor.submit(_work, type(tool), call, arguments).result()
         except BrokenProcessPool:
-            self._executor = None
+            with self._changing:
+                if self._executor is executor:
+                    self._executor = None
+            executor.shutdown(wait=False, cancel_futures=True)
             raise ToolError("the process it ran in died", retryable=True) from None
+
+    def _started(self) -> ProcessPoolExecutor:
+        with self._changing:  # two first calls at a time would start two pools, and one would never be ended
+            if self._executor is None:
+                # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.
+                self._executor = ProcessPoolExecutor(
+                    self._workers, mp_context=multiprocessing.get_context("spawn")
+                )
+            return self._executor
 
     def close(self) -> None:
         """End the processes."""
@@ -61,4 +72,16 @@ def _movable(tool: Tool) -> bool:
 
 def _work(kind: type[Tool], call: ToolCall, arguments: dict[str, Any]) -> Outcome:
     """Make the tool anew, in the other process, which has imported its class by name."""
-    return kind().run(call, arguments)
+    try:
+        return kind().run(call, arguments)
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever a tool raises has to arrive
+        raise _sendable(problem) from None
+
+
+def _sendable(problem: BaseException) -> BaseException:
+    """Return an exception that arrives; one that can't be made anew would break the pool for every other call."""
+    try:
+        pickle.loads(pickle.dumps(problem))  # noqa: S301 - what was written a moment ago
+    except Exception:  # noqa: BLE001 - pickling runs the exception's own code
+        return ToolError(spoken(problem))
+    return problem

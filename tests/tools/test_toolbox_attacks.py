@@ -216,3 +216,32 @@ def test_a_declared_schema_takes_no_other_tool_with_it(world: World, schema: str
     box = world.box()
     assert [one.full_name for one in box.tools] == ["good__a"]
     assert box.problems
+
+
+class OddError(Exception):
+    """Takes two words and keeps one: it can't be made anew from what was pickled."""
+
+    def __init__(self, message: str, more: int) -> None:
+        super().__init__(message)
+        self.more = more
+
+
+class Elsewhere(Tool):
+    """Raises in another process."""
+
+    process_safe = True
+
+    def execute(self, how: str) -> str:
+        """Raise, wait, or answer."""
+        if how == "odd":
+            raise OddError("the message", 2)
+        time.sleep(0.5)
+        return "done"
+
+
+def test_an_exception_that_can_not_travel_takes_no_other_call_with_it() -> None:
+    """It broke the pool: the calls beside it failed, and all were told that a process had died."""
+    with Toolbox([Elsewhere], workers=2) as box:
+        calls = [ToolCall("elsewhere", {"how": how}, how) for how in ("slow", "odd", "slow")]
+        texts = [one.text for one in box.turn().answer_all(calls)]
+    assert texts == ["done", "Error (elsewhere): the message", "done"]
