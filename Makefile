@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 .DELETE_ON_ERROR:
-.PHONY: demo docs install test test-all fuzz soak lint format bench help clean
+.PHONY: demo docs conformance install test test-all fuzz soak lint format bench help clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -55,6 +55,17 @@ fuzz: $(VENV)/installed-test ## random inputs, many more than `make test` tries
 soak: $(VENV)/installed-test ## 10,000 runs of every kind at each level, 16 at once: nothing grows
 	SKILLRUN_SOAK=$${SKILLRUN_SOAK:-10000} $(BIN)/python -m pytest -s tests/soak --timeout 36000
 
+# Node 22 comes from npm itself: the suite does not start on an older one. Nothing is fetched after that.
+SUITE := tests/conformance/.npm
+$(SUITE)/installed: Makefile
+	npm install --silent --no-audit --no-fund --prefix $(SUITE) node@22 @modelcontextprotocol/conformance@0.2.0-alpha.12
+	PATH="$(CURDIR)/$(SUITE)/node_modules/.bin:$$PATH" npm install --silent --no-audit --no-fund --prefix $(SUITE) \
+		@modelcontextprotocol/inspector@2.12.0
+	@touch $@
+
+conformance: $(VENV)/installed-test $(SUITE)/installed ## the public MCP suite and the inspector against `skillrun mcp`
+	$(BIN)/python tests/conformance/run.py $(SUITE)/node_modules/.bin
+
 lint: $(VENV)/installed-test ## ruff, its format and mypy, changing nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -64,9 +75,11 @@ format: $(VENV)/installed-test ## let ruff mend and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install ## measure side by side against subprocess.run, bubblewrap and sandbox-runtime, as far as they are there
+bench: install ## measure side by side against what others do, as far as it can be installed
 	@if command -v npm >/dev/null; then \
 		npm install --silent --no-audit --no-fund --prefix bench/.npm @anthropic-ai/sandbox-runtime || true; fi
+	@test -x bench/.peers/bin/python || $(BIN)/python -m venv bench/.peers 2>/dev/null || true
+	@bench/.peers/bin/python -m pip install --quiet --disable-pip-version-check sandlock agno pydantic-ai-skills || true
 	$(BIN)/python -m bench
 
 help: ## this list

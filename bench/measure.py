@@ -13,18 +13,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One ratio: `what` against `base`, at most `bound` (None: only reported)."""
+    """One ratio: `what` against `base`, at most `bound` and at least `floor` (None: only reported)."""
 
     what: str
     base: str
     ratio: float
     bound: float | None
     note: str = ""
+    floor: float | None = None
 
     @property
     def met(self) -> bool:
-        """Whether the bound holds."""
-        return self.bound is None or self.ratio <= self.bound
+        """Whether the bounds hold."""
+        return (self.bound is None or self.ratio <= self.bound) and (
+            self.floor is None or self.ratio >= self.floor
+        )
+
+    @property
+    def limit(self) -> float | None:
+        """The bound or the floor, None without any."""
+        return self.bound if self.bound is not None else self.floor
 
 
 def in_turn(things: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -44,8 +52,14 @@ def table(rows: Sequence[Row]) -> str:
     """Write rows as a Markdown table."""
     lines = ["| what | against | ratio | bound | |", "|---|---|---|---|---|"]
     for row in rows:
-        bound = "" if row.bound is None else f"≤ {row.bound:g}"
-        verdict = "" if row.bound is None else ("met" if row.met else "**missed**")
+        bound = (
+            f"≤ {row.bound:g}"
+            if row.bound is not None
+            else f"≥ {row.floor:g}"
+            if row.floor is not None
+            else ""
+        )
+        verdict = "" if row.limit is None else ("met" if row.met else "**missed**")
         note = f" ({row.note})" if row.note else ""
         lines.append(f"| {row.what}{note} | {row.base} | {row.ratio:.2f} | {bound} | {verdict} |")
     return "\n".join(lines)

@@ -13,7 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ORDER: Final = ("denied", "process", "system", "runtime", "network", "grant", "kept", "own")
-_LONGEST: Final = 70  # characters of a line that still get what they belong to in front
+# Rules whose filters stand in the lines below, one for each path.
+_OPENED: Final = {
+    "(allow)": '(allow … (subpath (param "OWN_0")))',
+    "(allow file-read-metadata file-test-existence)": "(allow file-read-metadata file-test-existence (path-ancestors (param …)))",
+    "(allow file-read* file-test-existence)": '(allow file-read* file-test-existence (literal (param "LINK_0")))',
+    "(allow file-read* file-test-existence file-map-executable process-exec*)": '(allow file-read* file-test-existence file-map-executable process-exec* (subpath (param "READ_0")))',
+    "(allow file-write* file-link file-clone)": '(allow file-write* file-link file-clone (subpath (param "WRITE_0")))',
+    "(define (guard place))": '(guard (param "PLACE_0"))',
+    "(define (guard place) (deny file-write-unlink))": "(deny file-write-unlink …) in (guard …)",
+    "(define (hide place))": '(hide (param "SECRETS_OF_0"))',
+    "(define (hide place) (deny file-write-unlink))": "(deny file-write-unlink …) in (hide …)",
+    "(keep-unchanged (require-any))": '(keep-unchanged (subpath (param "GUARDED_0")) …)',
+    "(keep-away (require-any))": '(keep-away (subpath (param "HIDDEN_0")) …)',
+    "(deny file-write-unlink)": '(deny file-write-unlink (literal (param "WRITE_0")) …)',
+}
+_SHORT: Final = 70  # characters of a line that its rule is written before
 _THING: Final = re.compile(r"^\s*(?P<code>\(.*?)\s*;\s+(?P<why>.+)$")
 
 
@@ -35,12 +50,12 @@ def _rows(text: str) -> Iterator[tuple[str, str]]:
         if line.startswith(" ") and rule:
             words = re.sub(r"\s*;.*", "", rule).split()
             words = [word for word in words if not word.startswith(("(literal", "(subpath", "(target"))]
-            code = f"{' '.join(words)} {code}" if len(code) < _LONGEST else code
+            code = f"{' '.join(words)} {code}" if len(code) < _SHORT else code
         # What an inner line leaves open is closed here: a row shows one thing.
         code += ")" * (code.count("(") - code.count(")"))
         while code.count(")") > code.count("("):
             code = code[:-1]
-        yield code, found["why"]
+        yield _OPENED.get(code, code), found["why"]
 
 
 def seatbelt_profile() -> str:

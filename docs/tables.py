@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import keys
 import presence
 import seatbelt_parts
+from rules import check_rules
 
 from skillrun.cli.run import EXIT_OF_RULE
 from skillrun.errors import ConfigError, SkillError, UsageError
@@ -582,7 +583,7 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
         ),
         *(request_errors, config_keys, ceiling_keys, ceiling_presence, ceiling_errors, presets, env_refused),
         *(env_always, secrets, protected, quarantined, git_commands, suffixes, system_paths, devices),
-        *(interpreters, filter_rules, level1_calls, guarantees, workspaces, exit_codes),
         *(seatbelt_parts.seatbelt_profile, seatbelt_parts.audit_rules),
+        *(interpreters, filter_rules, level1_calls, guarantees, workspaces, exit_codes, check_rules),
     )
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from skillrun.errors import AdmissionError, ConfigError, SkillError, SkillrunError, UsageError
     from skillrun.host import Host, current_host
     from skillrun.launch.result import Result, Termination
@@ -54,25 +56,34 @@ __all__ = [
     "tool",
 ]
 
+_TOOLS = frozenset(
+    {"Attachment", "INHERIT", "NONE", "Outcome", "Tool", "ToolCall", "ToolError", "Toolbox", "tool"}
+)
+
 
 def __getattr__(name: str) -> Any:
     """Load the library when one of its names is first asked for: `skillrun --version` needs none of it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # ruff: noqa: PLC0415 - loading late is what this function is for
-    from skillrun import errors, host, problem, runner
-    from skillrun.launch import result
-    from skillrun.permissions import flags, grant
-    from skillrun.running import call
-    from skillrun.tools import box, outcome, selection
-    from skillrun.tools import tool as tools
+    homes: tuple[ModuleType, ...]
+    if name in _TOOLS:
+        from skillrun.tools import box, outcome, selection
+        from skillrun.tools import tool as tools
 
-    if name == "Handle":  # it brings futures and logging, which the command line does without
-        from skillrun.running import handle
+        homes = (box, outcome, selection, tools)
+    else:
+        if name == "Handle":  # it brings futures and logging, which the command line does without
+            from skillrun.running import handle
 
-        return handle.Handle
+            return handle.Handle
 
-    homes = (errors, host, problem, runner, result, flags, grant, call, box, outcome, selection, tools)
+        from skillrun import errors, host, problem, runner
+        from skillrun.launch import result
+        from skillrun.permissions import flags, grant
+        from skillrun.running import call
+
+        homes = (errors, host, problem, runner, result, flags, grant, call)
     globals().update(
         {public: getattr(home, public) for home in homes for public in __all__ if hasattr(home, public)}
     )

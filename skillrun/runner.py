@@ -19,6 +19,8 @@ from skillrun.launch.ready import Preview, Ready, result_of
 from skillrun.launch.refusing import refusal_of
 from skillrun.launch.result import Result, Termination
 from skillrun.launch.scratches import Scratches, root_of
+from skillrun.launch.system_log import suspects as logged
+from skillrun.launch.tracing import trace
 from skillrun.launch.verdict import Verdict, judge
 from skillrun.permissions.decide import decide
 from skillrun.permissions.flags import Flags
@@ -35,7 +37,7 @@ from skillrun.running.recorder import Recorder, checked
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import complete, first_parts
 from skillrun.sandbox.environment import OUTPUT
-from skillrun.sandbox.git_obeys import obeyed
+from skillrun.sandbox.git_obeys import Surroundings, obeyed, obeyed_in
 from skillrun.sandbox.landscape import hold, survey
 from skillrun.sandbox.search import search
 from skillrun.skills.digest import digest
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
     from skillrun.launch.capture import Sink
     from skillrun.launch.drive import Outcome
+    from skillrun.permissions.access import NamedPath
+    from skillrun.permissions.capabilities import Limits
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.place import Place
     from skillrun.running.handle import Handle
@@ -110,6 +114,7 @@ class Runner:
             ceiling_file=ceiling if isinstance(ceiling, Path) else None,
             records=recorder.path if recorder is not None else None,
         )
+        self._surroundings = Surroundings(self.host.home, self.host.environ)
         self._recorder = recorder and checked(
             recorder, workspace=self.workspace, roots=self._guards.skill_roots
         )
@@ -140,6 +145,7 @@ class Runner:
         strict: bool = False,
         flags: Flags | None = None,
         typed: bool = False,
+        trace: bool = False,
         sinks: tuple[Sink, Sink] | None = None,
         on_plan: Callable[[Ready, LaunchPlan], None] | None = None,
     ) -> Result:
@@ -147,13 +153,13 @@ class Runner:
 
         `timeout` in seconds can only shorten. `strict` makes every cut of the request a refusal. `typed`
         says that a person typed the arguments, so that existing paths among them are granted for reading
-        within the ceiling. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
+        within the ceiling. `trace` asks the kernel's audit log what was denied, where it can be read. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
         is told what is about to start. Waits for its turn when `at_once` runs are under way.
 
         Raises SkillError, UsageError and ConfigError when there is nothing that could be run, AdmissionError
         when too many wait already.
         """
-        call = Call(skill, script, tuple(arguments), stdin, timeout, strict, flags, typed)
+        call = Call(skill, script, tuple(arguments), stdin, timeout, strict, flags, typed, trace)
         return self.run_call(call, Listener(sinks=sinks, on_plan=on_plan))
 
     def run_call(self, call: Call, listener: Listener = NOBODY) -> Result:
@@ -262,11 +268,13 @@ class Runner:
             hold(ready.grant.pins, landscape)
             plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
             log.debug("planned", backend=plan.backend, level=plan.level, timeout=ready.policy.timeout)
-            if listener.on_plan is not None:
-                listener.on_plan(ready, plan)
-            outcome = self._drive(
-                plan, call.stdin, listener, keep=ready.policy.limits.output, scratch=scratch
-            )
+            with trace(chosen.probe.landlock, wanted=call.trace and plan.level is not None) as traced:
+                plan = traced.marked(plan)
+                if listener.on_plan is not None:
+                    listener.on_plan(ready, plan)
+                listener = replace(listener, on_start=traced.watching(listener.on_start))
+                outcome = self._drive(plan, call.stdin, listener, ready.policy.limits, scratch)
+                told = traced.suspects()
             if listener.collect is not None:
                 listener.collect(scratch / OUTPUT)
             left = violations(
@@ -275,10 +283,17 @@ class Runner:
                 ready.inside,
                 quarantine=self._guards.quarantine,
                 skill_roots=self._guards.skill_roots,
+                obeyed=partial(obeyed_in, surroundings=self._surroundings),
             )
             verdict = judge(outcome, ready.policy)
             denied = denials(
-                ready, verdict, outcome, plan=plan, probe=chosen.probe, grant=partial(self._grant, call)
+                ready,
+                verdict,
+                outcome,
+                told=(*told, *logged((outcome.ended or {}).get("denials", ()))),
+                plan=plan,
+                probe=chosen.probe,
+                grant=partial(self._grant, call),
             )
         log.debug("ended", how=verdict.termination.value, seconds=round(outcome.duration, 3))
         return result_of(
@@ -286,10 +301,10 @@ class Runner:
         )
 
     def _drive(
-        self, plan: LaunchPlan, stdin: bytes, listener: Listener, *, keep: float, scratch: Path
+        self, plan: LaunchPlan, stdin: bytes, listener: Listener, limits: Limits, scratch: Path
     ) -> Outcome:
         """Have a plan carried out, with whoever listens attached."""
-        out, err = listener.outlets(int(keep))
+        out, err = listener.outlets(int(limits.output))
         drive = Drive(
             self.launcher,
             plan,
@@ -299,6 +314,7 @@ class Runner:
             on_start=listener.on_start,
             scratch=scratch,
             events=listener.events,
+            source=listener.source,
         )
         if listener.on_drive is not None:
             listener.on_drive(drive)
@@ -313,10 +329,11 @@ class Runner:
         strict: bool = False,
         flags: Flags | None = None,
         typed: bool = False,
+        named: tuple[NamedPath, ...] = (),
     ) -> Preview:
         """Do everything that `run` does up to the start, and return what it would be."""
         with self._scratches.scratch() as scratch:
-            call = Call(skill, script, tuple(arguments), flags=flags, typed=typed)
+            call = Call(skill, script, tuple(arguments), flags=flags, typed=typed, named=named)
             ready = self._prepare(call.checked(), scratch)
             chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
             backend = chosen.backend
@@ -332,9 +349,9 @@ class Runner:
         flags = call.flags or Flags()
         grant = self._grant(call, found, version, place, flags)
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
-        guarded = self._guards.around(found, root_of(scratch)).with_readable(
-            obeyed(grant.capabilities.fs_write, inside, home=self.host.home)
-        )
+        named = obeyed(grant.capabilities.fs_write, inside, self._surroundings)
+        inside = replace(inside, complete=inside.complete and named.complete)
+        guarded = self._guards.around(found, root_of(scratch)).with_readable(named.paths)
         policy = complete(grant, place, subject, guarded=guarded, found=inside)
         return Ready(found, version, subject, place, grant, policy, inside, flags)
 

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# Scripts of a fixture skill, which the conformance suite of MCP calls by names that begin like tests.
+collect_ignore = ["conformance"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--update-snapshots`."""
+    parser.addoption("--update-snapshots", action="store_true", help="write the outputs on file anew")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark that says which level of the Linux backend a test is about."""
     config.addinivalue_line(

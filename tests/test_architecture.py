@@ -40,6 +40,10 @@ DEPTH = {room: depth for depth, rooms in enumerate(ROOMS) for room in rooms}
 FRONT = "__init__"
 PROGRAMS = frozenset({"mcp", "cli"})
 
+# What the SDK of MCP is made of and brings along; for the room that is built on it, and no other.
+SDK = frozenset({"anyio", "mcp", "mcp_types", "starlette", "uvicorn"})
+DOORS = frozenset({Path("cli/mcp.py"), Path("cli/mcp_run.py")})
+
 DEPENDENCIES = frozenset({"click", "jinja2", "jsonschema", "psutil", "yaml"})
 # Parts of the standard library whose names differ between versions (sha256 without OpenSSL).
 STDLIB = sys.stdlib_module_names | {"_sha2", "_sha256"}
@@ -116,7 +120,7 @@ def room_of(module: Path) -> str:
 
 def touches_mcp(found: Import) -> bool:
     """Whether an import reaches our MCP room or the `mcp` package."""
-    return found.target.split(".")[0] == "mcp" or found.target.split(".")[:2] == ["skillrun", "mcp"]
+    return found.target.split(".")[0] in SDK or found.target.split(".")[:2] == ["skillrun", "mcp"]
 
 
 def complain_direction(room: str, target: str) -> str | None:
@@ -140,8 +144,12 @@ def complain(found: Import) -> str | None:
         inside = found.target.split(".")[:2] == ["skillrun", "confine"] or top == "confine"
         return None if inside or top in STDLIB else f"the far side of the fork imports {found.target}"
     if touches_mcp(found):
-        allowed = room == "mcp" or (found.module == Path("cli/mcp.py") and found.lazy)
-        return None if allowed else "only cli/mcp.py touches mcp, and only inside a function"
+        door = found.module in DOORS and found.lazy and found.target.split(".")[0] not in SDK
+        allowed = room == "mcp" or door
+        if not allowed:
+            return "only cli/mcp.py and cli/mcp_run.py touch skillrun.mcp, and only inside a function"
+    if room == "mcp" and top in SDK:
+        return None
     if top != "skillrun":
         return None if top in STDLIB | DEPENDENCIES else f"{top} is not a dependency of skillrun"
     return complain_direction(room, found.target)
@@ -227,6 +235,9 @@ def test_the_rooms_are_those_of_the_architecture_page() -> None:
         ("confine/child.py", "from ..problem import At", "far side of the fork imports skillrun.problem"),
         ("confine/child.py", "def f():\n    import psutil", "far side of the fork imports psutil"),
         ("cli/run.py", "def f():\n    import mcp", "only cli/mcp.py"),
+        ("cli/mcp.py", "def f():\n    import anyio", "only cli/mcp.py"),
+        ("tools/box.py", "import mcp_types", "only cli/mcp.py"),
+        ("mcp/server.py", "import requests", "requests is not a dependency"),
         ("cli/run.py", "from skillrun.mcp import server", "only cli/mcp.py"),
         ("cli/mcp.py", "from skillrun import mcp", "only inside a function"),
         ("__init__.py", "from skillrun.cli import main", "the package imports the program cli"),
@@ -250,8 +261,9 @@ def test_a_planted_violation_is_caught(tmp_path: Path, module: str, text: str, r
             "confine/child.py",
             "import os\nfrom . import calls\nfrom confine.warden import main\nfrom _sha2 import sha256",
         ),
-        ("cli/mcp.py", "def f():\n    from skillrun.mcp import server\n    import mcp"),
-        ("mcp/server.py", "import mcp\nfrom skillrun.tools import Toolbox"),
+        ("cli/mcp.py", "def f():\n    from skillrun.mcp import server"),
+        ("cli/mcp_run.py", "def f():\n    from skillrun.mcp import command"),
+        ("mcp/server.py", "import mcp, mcp_types, anyio\nfrom skillrun.tools import Toolbox"),
         ("cli/main.py", "from skillrun import Runner"),
         ("report/sarif.py", "from skillrun import __version__"),
         ("__init__.py", "from skillrun.runner import Runner"),

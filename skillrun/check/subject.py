@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from skillrun.check.project import Project
     from skillrun.check.static.use import Reading, Use
     from skillrun.permissions.grant import Grant
+    from skillrun.permissions.place import Place
     from skillrun.permissions.request import Request
+    from skillrun.permissions.resolve import Resolver
     from skillrun.problem import Problem
     from skillrun.skills.model import Script, Skill
 
@@ -94,10 +96,10 @@ class Subject:
             grant = decide(
                 skill,
                 project.layers,
-                project.place(skill),
+                self.place,
                 digest=version,
                 voice=voice,
-                resolver=project.resolver_for(skill),
+                resolver=self.resolver,
             )
         except (SkillError, ConfigError) as wrong:
             return self.own, None, wrong.problems
@@ -187,10 +189,22 @@ class Subject:
         """The place of the skill as a whole: its name."""
         return self.place_of("name")
 
+    @functools.cached_property
+    def place(self) -> Place:
+        """Where the skill would run, in the names of a check."""
+        return self.project.place(self.skill)
+
+    @functools.cached_property
+    def resolver(self) -> Resolver:
+        """The picture of the disk that knows the skill's folder."""
+        return self.project.resolver_for(self.skill)
+
+    @functools.cached_property
+    def _cwd(self) -> Path:
+        return self.place.skill if self.request.cwd is Cwd.SKILL else self.place.workspace
+
     def _resolve(self, spelled: Spelled) -> Path:
-        place = self.project.place(self.skill)
-        cwd = place.skill if self.request.cwd is Cwd.SKILL else place.workspace
-        return self.project.resolver_for(self.skill).follow(expand(spelled, place, cwd)).path
+        return self.resolver.follow(expand(spelled, self.place, self._cwd)).path
 
 
 def _odd_entries(top: str) -> Iterator[Entry]:

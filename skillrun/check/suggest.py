@@ -110,7 +110,7 @@ def _paths(
 
 def _no_proposal(key: str, used: Used, path: Path, subject: Subject) -> str | None:
     """Say why a path is not proposed, None when it is."""
-    own = subject.project.place(subject.skill).skill
+    own = subject.place.skill
     reasons = (
         (inside(path, HOME), "lies in the home folder, which is never proposed"),
         (inside(path, own) and own != WORKSPACE, "lies in the skill's own folder, which is never writable"),

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Final
 from skillrun.permissions.capabilities import inside
 from skillrun.permissions.explain import Access, Decision, explain_endpoint, explain_path
 from skillrun.sandbox.linux.level1 import system_rules
+from skillrun.sandbox.seatbelt.backend import Seatbelt
+from skillrun.sandbox.seatbelt.read_back import read_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skillrun.launch.ready import Preview
     from skillrun.permissions.explain import Answer
+    from skillrun.sandbox.seatbelt.evaluate import Evaluator
 
 _SYSTEM: Final = "a part of the system that every run may read"
 _DEVICE: Final = "a device that every run may use"
@@ -25,7 +28,26 @@ def answer(preview: Preview, access: Access, targets: Iterable[str]) -> tuple[An
     if access is Access.CONNECT:
         return tuple(explain_endpoint(preview.ready.grant, target) for target in targets)
     own = _own(preview, access)
-    return tuple(_path(preview, target, access, own) for target in targets)
+    answers = tuple(_path(preview, target, access, own) for target in targets)
+    backend = preview.chosen.backend
+    if not isinstance(backend, Seatbelt) or preview.ready.grant.unconfined is not None:
+        return answers
+    profile = read_back(preview.ready.policy, dict(preview.ready.grant.missing))
+    return tuple(_by_profile(profile, found, access) for found in answers)
+
+
+def _by_profile(profile: Evaluator, found: Answer, access: Access) -> Answer:
+    """Let the profile that a run would get have the last word: what it opens for every run, and what it keeps."""
+    if found.resolved is None:
+        return found
+    operation = "file-read-data" if access is Access.READ else "file-write-data"
+    given = {"vnode-type": "CHARACTER-DEVICE"} if found.resolved.startswith("/dev/") else {}
+    decision = profile.decide(operation, found.resolved, given)
+    if decision.allowed is (found.decision is Decision.ALLOWED):
+        return found
+    reason = "every run may, by its Seatbelt profile" if decision.allowed else "the Seatbelt profile keeps it"
+    word = Decision.ALLOWED if decision.allowed else Decision.DENIED
+    return replace(found, decision=word, rule="policy", reason=reason, at=())
 
 
 def _path(preview: Preview, target: str, access: Access, own: dict[Path, str]) -> Answer:

@@ -83,18 +83,20 @@ def command(
         host=current_host(),
     )
     with uncollected(), contextlib.ExitStack() as stack:
-        before = _version(base, session, stack)
-        after = _version(head, session, stack) if head is not None else _here(session)
+        seen, before = _version(base, session, stack)
+        seen_too, after = _version(head, session, stack) if head is not None else _here(session)
         changes = difference(before, after)
         _write(ctx, changes, form)
-    if not before and not after:
+    unseen = [
+        f"`{root}`" for number, root in enumerate(session.roots) if not (seen[number] or seen_too[number])
+    ]
+    if unseen or not (before or after):
+        looked = f"neither version has {', '.join(unseen)}" if unseen else "neither version has a skill"
         say(
             ctx,
             (
                 error(
-                    "skills-none",
-                    "neither version has a skill, so nothing was compared",
-                    help="name the roots with `--skills`",
+                    "skills-none", f"{looked}, so that was not compared", help="correct what `--skills` names"
                 ),
             ),
         )
@@ -102,19 +104,24 @@ def command(
     return 1 if any(change.more for change in changes) else 0
 
 
-def _here(session: Session) -> tuple[Subject, ...]:
-    """Give the skills of the project as it lies here."""
-    return subjects_of(session.catalog(), session.project())
+def _here(session: Session) -> tuple[list[bool], tuple[Subject, ...]]:
+    """Give the skills of the project as it lies here, and which of the named roots are there."""
+    roots = [root.is_dir() for root in session.roots]
+    found = [root for root in session.looked_through() if root.is_dir()]
+    return roots, subjects_of(session.catalog(found), session.project())
 
 
-def _version(name: str, session: Session, stack: contextlib.ExitStack) -> tuple[Subject, ...]:
-    """Give the skills of a revision or a folder, under the ceiling of that version. It lies on disk until the stack ends."""
-    folder = (current() / name).resolve() if is_folder(name) else session.folder
+def _version(
+    name: str, session: Session, stack: contextlib.ExitStack
+) -> tuple[list[bool], tuple[Subject, ...]]:
+    """Give the same of a revision or a folder, under the ceiling of that version. It lies on disk until the stack ends."""
     there = stack.enter_context(open_base(name, session.folder, current(), session.host))
     roots = session.base_roots(there)
-    if is_folder(name) and not roots:
-        roots = (folder,)  # a folder of skills was named, and not a project that has one
-    return subjects_of(session.catalog(roots), session.base_project(there))
+    if is_folder(name) and not roots and not session.roots:
+        roots = (there.folder,)  # a folder of skills was named, and not a project that has one
+    named = [there.counterpart(root) for root in session.roots]
+    seen = [root is not None and root.is_dir() for root in named]
+    return seen, subjects_of(session.catalog(roots), session.base_project(there))
 
 
 def _write(ctx: click.Context, changes: Sequence[SkillChange], form: str) -> None:

@@ -51,7 +51,8 @@ def command(ctx: click.Context, *, backend: str | None, as_json: bool) -> int:
 def examine(tried: Tried) -> Health:
     """Put together what the probes found."""
     first = tried.first
-    told = list(remedies(tried.probe, host_facts())) if tried.probe is not None else []
+    on_linux = tried.probe is not None and tried.probe.platform == "linux"
+    told = list(remedies(tried.probe, host_facts())) if tried.probe is not None and on_linux else []
     if not told and first is not None and first.error is not None and first.error.help is not None:
         told = [first.error.help]
     return Health(

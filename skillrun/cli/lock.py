@@ -20,6 +20,7 @@ from skillrun.errors import UsageError
 from skillrun.host import current_host
 from skillrun.problem import error
 from skillrun.report import approving, diagnostics
+from skillrun.skills.discover import RootStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,20 +84,17 @@ def command(
     path = folder / locks.FILE_NAME
     with uncollected():
         project = session.project()
-        _, subjects = find_subjects(session, project)
+        catalog, subjects = find_subjects(session, project)
         lock = locks.read_lock(path)
         differing = tuple(locks.compare(lock, subjects, path=path, roots=session.labels(project)))
-    if not subjects and lock is None:
-        say(
-            ctx,
-            (
-                error(
-                    "skills-none",
-                    "no skills found, so there is nothing to lock",
-                    help="name a folder that has skills in it",
-                ),
-            ),
+    unseen = [one.root for one in catalog.founds if one.status is not RootStatus.OK]
+    if unseen or not (subjects or differing):
+        # What was not looked at can be neither compared nor approved.
+        looked = ", ".join(f"`{root}`" for root in unseen) or f"the usual folders of `{folder}`"
+        problem = error(
+            "skills-none", f"no skills found in {looked}", help="name a folder that has skills in it"
         )
+        say(ctx, (problem,))
         return NOTHING
     if approve or approve_all:
         return _approve(

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from skillrun.cli.command import Option
 from skillrun.errors import UsageError
 from skillrun.problem import error
-from skillrun.redact import Redactor
-from skillrun.report.records import NAME, Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from skillrun.host import Host
+    from skillrun.report.records import Records
+
+NAME: Final = "runs.jsonl"
+"""The usual name of a log, in the state folder."""
 
 
 def log_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,4 +44,7 @@ def records(named: str | None, host: Host, here: Path) -> Records | None:
     """Return the records that `--log` names, not opened yet."""
     if named is None:
         return None
+    from skillrun.redact import Redactor  # noqa: PLC0415 - most runs are not written down
+    from skillrun.report.records import Records  # noqa: PLC0415 - see above
+
     return Records(place(named, host, here), Redactor.of_environment(host.environ), state=host.state)

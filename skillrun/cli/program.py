@@ -34,6 +34,8 @@ COMMANDS: Final = {
     "lock": "Pin what was approved: permissions and files.",
     "diff": "What a change does to permissions.",
     "rule": "What a rule of `check` is about.",
+    "mcp": "Serve scripts as tools over MCP, confined.",
+    "mcp-run": "Run an MCP server, confined.",
     "doctor": "What this machine can enforce, tried out.",
     "init": "Make a skill that works, or a ceiling file.",
 }
@@ -52,6 +54,8 @@ _MODULES: Final[Mapping[str, Callable[[], ModuleType]]] = {
     "lock": lambda: import_module("skillrun.cli.lock"),
     "diff": lambda: import_module("skillrun.cli.diff"),
     "rule": lambda: import_module("skillrun.cli.rule"),
+    "mcp": lambda: import_module("skillrun.cli.mcp"),
+    "mcp-run": lambda: import_module("skillrun.cli.mcp_run"),
     "doctor": lambda: import_module("skillrun.cli.doctor"),
     "init": lambda: import_module("skillrun.cli.init"),
 }

@@ -99,6 +99,8 @@ class Run(Verb):
 @click.option(
     "--stdin", cls=Option, section="Input", metavar="FILE|-", help="Its standard input.  [default: empty]"
 )
+@click.option("--trace-denials", cls=Option, section="Output", is_flag=True,
+              help="Ask the kernel's audit log what was denied, where it can be read.")  # fmt: skip
 @log_option
 @output_options
 @click.pass_context
@@ -114,6 +116,7 @@ def command(
     strict: bool,
     locked: bool,
     no_argument_grants: bool,
+    trace_denials: bool,
     log: str | None,
     as_json: bool,
 ) -> int:
@@ -138,6 +141,7 @@ def command(
                 strict=strict,
                 flags=flags,
                 typed=not no_argument_grants,
+                trace=trace_denials,
                 sinks=None if as_json else (Outlet(1, ctx.obj), Outlet(2, ctx.obj, overheard=_OVERHEARD)),
                 on_plan=_held(runner, teller) if locked else teller.before,
             )

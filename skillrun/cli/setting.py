@@ -46,9 +46,17 @@ class Setting:
 
     @contextlib.contextmanager
     def runner(
-        self, interrupts: Interrupts, *, at_once: int = AT_ONCE, recorder: Recorder | None = None
+        self,
+        interrupts: Interrupts,
+        *,
+        at_once: int = AT_ONCE,
+        recorder: Recorder | None = None,
+        start: bool = True,
     ) -> Iterator[Runner]:
-        """Give a Runner and close it. Signals wait while the launcher starts and while it buries its runs."""
+        """Give a Runner and close it. Signals wait while the launcher starts and while it buries its runs.
+
+        Without `start` the launcher is started by the first run: for who handles signals without an exception.
+        """
         runner = Runner(
             workspace=self.folder(),
             skills=tuple(current() / root for root in self.skills),
@@ -61,8 +69,9 @@ class Setting:
             recorder=recorder,
         )
         try:
-            with interrupts.held():
-                runner.launcher.start()
+            if start:
+                with interrupts.held():
+                    runner.launcher.start()
             yield runner
         finally:
             with interrupts.held():
@@ -119,8 +128,13 @@ def named_skill(text: str, runner: Runner) -> Skill | Path | str:
     return skill
 
 
-def setting_options(*, running: bool) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Add the common options; the command gets them as `setting`. `running` adds those about enforcement."""
+def setting_options(
+    *, running: bool, serving: bool = False
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Add the common options; the command gets them as `setting`. `running` adds those about enforcement.
+
+    `serving` is for a command that runs what others ask for: no default workspace, no way without confinement.
+    """
     options = [
         click.option(
             "--skills",
@@ -137,7 +151,9 @@ def setting_options(*, running: bool) -> Callable[[Callable[..., T]], Callable[.
             cls=Option,
             section="Input",
             metavar="DIR",
-            help="The folder a script works in.  [default: the current folder]",
+            help="The folder a script works in; needed."
+            if serving
+            else "The folder a script works in.  [default: the current folder]",
         ),
     ]
     if running:
@@ -146,11 +162,13 @@ def setting_options(*, running: bool) -> Callable[[Callable[..., T]], Callable[.
                          help="The most a skill may have.  [default: your own skillrun.yaml, else `default`]"),
             click.option("--backend", cls=Option, section="Sandbox", metavar="NAME",
                          help="What enforces it.  [default: this platform's]"),
-            click.option("--require", cls=Option, section="Sandbox", type=click.Choice(["full", "confined", "none"]),
+            click.option("--require", cls=Option, section="Sandbox", type=click.Choice(["full", "confined"] if serving else ["full", "confined", "none"]),
                          help="The least enforcement a run may have.  [default: the ceiling's]"),
             click.option("--allow-unconfined", cls=Option, section="Sandbox", is_flag=True,
                          help="Accept a run without confinement where no floor forbids it."),
         ]  # fmt: skip
+    if serving:
+        options.pop()
     return _collected(options, Setting, "setting")
 
 

@@ -8,7 +8,7 @@ import click
 
 from skillrun.cli.command import HELP, Option, Verb, emit, emit_bytes, say
 from skillrun.cli.inventory import first_script, row
-from skillrun.cli.logbook import log_option, place
+from skillrun.cli.logbook import NAME, log_option, place
 from skillrun.cli.setting import (
     Setting,
     current,
@@ -25,11 +25,12 @@ from skillrun.permissions.voices import listen
 from skillrun.problem import error
 from skillrun.report import document, shapes
 from skillrun.report.listing import entry
-from skillrun.report.records import NAME
 from skillrun.report.records import last as latest
 from skillrun.report.remembering import remembered
 from skillrun.report.showing import Chain, lines
+from skillrun.report.tooling import tool_shape
 from skillrun.skills.digest import digest
+from skillrun.tools.script_tool import tools_of
 
 if TYPE_CHECKING:
     from skillrun.launch.ready import Preview
@@ -140,7 +141,7 @@ def _preview(runner: Runner, line: Row, script: str | None, flags: Flags, *, str
 
 def _write(ctx: click.Context, line: Row, preview: Preview | None, runner: Runner, *, as_json: bool) -> None:
     if as_json:
-        emit_bytes(document.write(_shape(line, preview)))
+        emit_bytes(document.write(_shape(line, preview, runner)))
         return
     view = stdout_view(ctx)
     text = list(entry(line, base=view.base, columns=view.columns, style=view.style))
@@ -165,7 +166,7 @@ def _chain(preview: Preview, runner: Runner) -> Chain:
     )
 
 
-def _shape(line: Row, preview: Preview | None) -> shapes.Shape:
+def _shape(line: Row, preview: Preview | None, runner: Runner) -> shapes.Shape:
     """Shape it as `show/1`: the skill of `list/1` and what a run would have."""
     ready = None if preview is None else preview.ready
     return {
@@ -176,5 +177,5 @@ def _shape(line: Row, preview: Preview | None) -> shapes.Shape:
         "policy": None if ready is None else shapes.policy(ready.policy),
         "guarantees": None if preview is None else shapes.guarantees(preview.guarantees),
         "refusal": None if preview is None or preview.refusal is None else shapes.problem(preview.refusal),
-        "tools": None,
+        "tools": [tool_shape(tool) for tool in tools_of(runner, [line.skill])[0]],
     }

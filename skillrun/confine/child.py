@@ -110,7 +110,8 @@ def steps(
         ("limits", lambda: limit(plan["rlimits"])),
     ]
     if base is not None:
-        ordered.append(("landlock", lambda: landlock.restrict(base.ruleset, plan["rules"])))
+        traced = bool(plan.get("traced"))
+        ordered.append(("landlock", lambda: landlock.restrict(base.ruleset, plan["rules"], traced=traced)))
     ordered.append(("identity", lambda: check_identity(plan["identity"])))
     if base is not None:
         ordered.append(("seccomp", lambda: calls.install_filter(base.program)))

@@ -55,7 +55,7 @@ def _steps(
 
     def restrict() -> None:
         made = landlock.ruleset({"masks": base["masks"], "system": root.system_rules(base)})
-        landlock.restrict(made, plan["rules"])
+        landlock.restrict(made, plan["rules"], traced=bool(plan.get("traced")))
 
     return [
         ("descriptors", lambda: child.take(descriptors)),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # Rights that exist for files that are not folders; a rule on a file may name no other (landlock(7)).
 FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15  # execute, write, read, truncate, ioctl_dev
 _RULE_PATH_BENEATH = 1
+_LOG_NEW_EXEC_ON = 1 << 1  # LANDLOCK_RESTRICT_SELF_LOG_NEW_EXEC_ON, from ABI 7 on
 ANY = (0, 0)  # the identity of a shipped system path: whatever is there, or nothing
 
 
@@ -38,14 +39,14 @@ def ruleset(base: dict[str, Any]) -> int:
     return made
 
 
-def restrict(made: int, rules: list[list[Any]]) -> None:
+def restrict(made: int, rules: list[list[Any]], *, traced: bool) -> None:
     """Add a run's own rules, [path, rights, device, inode]..., and restrict this thread for good.
 
-    Children inherit it, and nothing lifts it (landlock(7)).
+    Children inherit it, and nothing lifts it (landlock(7)). `traced` has denials of what is executed logged.
     """
     for path, rights, device, inode in rules:
         _add(made, path, rights, (device, inode))
-    calls.syscall(calls.LANDLOCK_RESTRICT, "landlock_restrict_self", made, 0)
+    calls.syscall(calls.LANDLOCK_RESTRICT, "landlock_restrict_self", made, _LOG_NEW_EXEC_ON if traced else 0)
     os.close(made)
 
 

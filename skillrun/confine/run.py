@@ -46,6 +46,8 @@ class Run:
         """Take the terms: how the tree is ended, and when."""
         self.control = control
         self.mode = terms["mode"]
+        if self.mode not in _OWN:  # asked for later, when an error would be everybody's
+            raise ValueError(f"there is no mode {self.mode!r}"[:200])
         self.announce = bool(terms["announce"])
         self.grace = _bounded(terms["grace"])
         self.deadline = time.monotonic() + _bounded(terms["timeout"])

@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, Any
 from skillrun.errors import SkillError
 from skillrun.launch.quarantine import move_away
 from skillrun.launch.repository import commands
+from skillrun.permissions.capabilities import below
 from skillrun.problem import At, Problem, error, warning
 from skillrun.sandbox.complete import first_parts, protected_names, quarantined
+from skillrun.sandbox.policy import Kept
 from skillrun.sandbox.search import search
 from skillrun.sandbox.walk import Walker
 from skillrun.skills.digest import identity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from skillrun.launch.capture import Captured
     from skillrun.sandbox.landscape import Landscape
-    from skillrun.sandbox.policy import Kept, Policy
+    from skillrun.sandbox.policy import Policy
     from skillrun.sandbox.search import Search
 
 
@@ -36,11 +38,13 @@ def violations(
     *,
     quarantine: Path | None,
     skill_roots: Sequence[Path],
+    obeyed: Callable[[Collection[Path]], Iterable[tuple[Path, str]]],
 ) -> tuple[Problem, ...]:
     """Report what was changed or appeared that a script may not change or make.
 
     A path that is absent can't be kept away by a rule or a mount, so the write roots are searched again.
     What would limit the next run or run as a skill is moved to `quarantine`, or where there is none, named.
+    `obeyed` gives what the user's own settings of git name in new repositories.
     """
     found = list(_script_changed(policy))
     roots = tuple(root for root in policy.write_roots if root != policy.scratch)
@@ -49,17 +53,28 @@ def violations(
     after = search(roots, first_parts())
     with Walker() as walker:
         found += _replaced(policy, landscape, walker)
-        new_bases = tuple(base for base in after.bases if base not in before.bases)
+        old_bases = set(before.bases)
+        new_bases = tuple(base for base in after.bases if base not in old_bases)
         names = (*landscape.kept, *protected_names(roots, new_bases))
-        new_git = tuple(git for git in after.repositories if git not in before.repositories)
-        names = tuple(kept for kept in names if not any(git in kept.path.parents for git in new_git))
-        found += _appeared(names, landscape, walker, quarantine=quarantine, skill_roots=skill_roots)
+        new_git = {*after.repositories, *after.git_files, *after.bare}.difference(
+            before.repositories, before.git_files, before.bare
+        )
+        # What is in a new repository is named with it; what git takes from beside it is not.
+        folders = new_git.intersection(after.repositories)
+        names = tuple(kept for kept in names if folders.isdisjoint(kept.path.parents))
+        tops = [git.parent if git.name == ".git" else git for git in sorted(new_git)]
+        names += tuple(Kept(path, reason, readable=True) for path, reason in obeyed(tops))
+        found += _appeared(
+            names, landscape, walker, roots=roots, quarantine=quarantine, skill_roots=skill_roots
+        )
     found += _repositories(before, after)
     found += [
-        _skill_appeared(path, quarantine, skill_roots) for path in after.skills if path not in before.skills
+        _skill_appeared(path, quarantine, skill_roots)
+        for path in sorted(set(after.skills).difference(before.skills))
     ]
+    old_doors = {door for door, _ in before.doors}
     for path, kind in after.doors:
-        if path not in {door for door, _ in before.doors}:
+        if path not in old_doors:
             message = f"`{path}` appeared during the run, and the script could use it: {kind}"
             found.append(warning("door-appeared", message, at=At(path=path)))
     if not after.complete:
@@ -104,6 +119,7 @@ def _appeared(
     landscape: Landscape,
     walker: Walker,
     *,
+    roots: Sequence[Path],
     quarantine: Path | None,
     skill_roots: Sequence[Path],
 ) -> Iterator[Problem]:
@@ -115,11 +131,17 @@ def _appeared(
             continue
         found = walker.look(path)
         if found is None:
+            # A new link on the way is not followed here, and whoever uses the path will.
+            link = walker.first_link(path)
+            if link is not None and link not in landscape.present and link not in seen:
+                seen.add(link)
+                if any(below(link, root) for root in roots):
+                    yield _told(link, entry.reason)
             continue
         seen.add(path)
-        obeyed = any(path.parts[-len(name.split("/")) :] == tuple(name.split("/")) for name in quarantined())
+        limits = any(path.parts[-len(name.split("/")) :] == tuple(name.split("/")) for name in quarantined())
         is_root = path in skill_roots and stat.S_ISDIR(found.st_mode)
-        yield _told(path, entry.reason, move_away(path, quarantine) if obeyed or is_root else None)
+        yield _told(path, entry.reason, move_away(path, quarantine) if limits or is_root else None)
 
 
 def _told(path: Path, reason: str, moved: Path | None = None) -> Problem:
@@ -137,11 +159,11 @@ def _skill_appeared(path: Path, quarantine: Path | None, skill_roots: Sequence[P
 
 def _repositories(before: Search, after: Search) -> Iterator[Problem]:
     """Name what would run commands in repositories that were not there before; a plain one is no violation."""
-    for path in after.git_files:
-        if path not in before.git_files:
-            yield _told(path, "it names the repository that git uses")
+    for path in sorted(set(after.git_files).difference(before.git_files)):
+        yield _told(path, "it names the repository that git uses")
+    old = {*before.repositories, *before.bare}
     for repository in (*after.repositories, *after.bare):
-        if repository in before.repositories or repository in before.bare:
+        if repository in old:
             continue
         found = list(commands(repository))
         if found:

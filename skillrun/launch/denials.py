@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,7 +19,7 @@ from skillrun.sandbox.complete import protected_names
 from skillrun.sandbox.policy import Access, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from skillrun.launch.drive import Outcome
     from skillrun.launch.ready import Ready
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from skillrun.skills.model import Skill
 
 GUESS: Final = "guess"
+KERNEL: Final = "kernel"
+NETWORK: Final = "network"
+_BY_FLAG: Final = {"read", "write", NETWORK}
 MOST: Final = 10
 """Denials told at most: a script may print what looks like thousands."""
 _CANDIDATES: Final = 200
@@ -51,16 +55,29 @@ def denials(
     verdict: Verdict,
     outcome: Outcome,
     *,
+    told: Sequence[Suspect],
     plan: LaunchPlan,
     probe: Probe,
     grant: Callable[[Skill, str, Place, Flags], Grant],
 ) -> tuple[Denial, ...]:
-    """Find out what was kept from a script that failed; `grant` decides about it again with other flags."""
-    if not failed(verdict) or plan.level is None:  # without a level nothing was confined
+    """Find out what was kept from a script that failed: `told` by the kernel, else guessed.
+
+    `grant` decides about it again with other flags.
+    """
+    if not failed(verdict):
         return ()
-    found = confirmed(suspects(outcome.stderr.text, ready.policy.cwd), ready.policy, probe)
+    # Without a level nothing was confined, or by a system whose own files this host's probe does not name.
+    looked_at = suspects(outcome.stderr.text, ready.policy.cwd) if plan.level is not None else ()
+    guessed = confirmed(looked_at, ready.policy, probe)
+    known = {
+        (one.operation, one.path): one for one in (*guessed, *told)
+    }  # the kernel's word stands over a guess
+    found = sorted(known.values(), key=lambda one: one.evidence == GUESS)[:MOST]
     return tuple(
-        denial(one, grant(ready.skill, ready.digest, ready.place, asking(one, ready.flags))) for one in found
+        denial(one, grant(ready.skill, ready.digest, ready.place, asking(one, ready.flags)))
+        if one.operation in _BY_FLAG
+        else Denial(one.operation, one.path, one.evidence, None)
+        for one in found
     )
 
 
@@ -106,7 +123,9 @@ def denial(suspect: Suspect, allowed: Grant) -> Denial:
     """
     fix = None
     if _helps(suspect, allowed):
-        fix = f"--{suspect.operation}" + ("" if suspect.path is None else f" {suspect.path}")
+        fix = f"--{suspect.operation}" + (
+            "" if suspect.path is None else f" {shlex.quote(str(suspect.path))}"
+        )
     return Denial(suspect.operation, suspect.path, suspect.evidence, fix)
 
 

@@ -61,6 +61,9 @@ class Drive:
     on_start: Callable[[int], None] | None = None
     scratch: Path | None = None  # the folder that the plan names; None when it names none
     events: Sink | None = None  # takes what the script writes to descriptor 3; None: it has none
+    source: int | None = (
+        None  # what is read from it goes to stdin as it comes, behind the bytes; its owner closes it
+    )
     _control: socket.socket | None = None
     _cancelled: bool = False
     _closing: threading.Lock = field(default_factory=threading.Lock)
@@ -89,7 +92,14 @@ class Drive:
         streams = {out: self.stdout, err: self.stderr}
         if self.events is not None:
             streams[third[0]] = self.events
-        pump = _Pump(sent.control, feeding=feeding, stdin=self.stdin, streams=streams, on_start=self.on_start)
+        pump = _Pump(
+            sent.control,
+            feeding=feeding,
+            stdin=self.stdin,
+            source=self.source,
+            streams=streams,
+            on_start=self.on_start,
+        )
         try:
             if self._cancelled:
                 self.cancel()
@@ -183,12 +193,14 @@ class _Pump:
         *,
         feeding: int,
         stdin: bytes,
+        source: int | None,
         streams: dict[int, Sink],
         on_start: Callable[[int], None] | None,
     ) -> None:
         self._control = control
         self._feeding: int | None = feeding
         self._stdin = memoryview(stdin)
+        self._source = source
         self._streams = streams
         self._on_start = on_start
         self._blocked: dict[int, list[int]] = {}  # an output that is full → the streams that wait for it
@@ -201,11 +213,11 @@ class _Pump:
         for descriptor in streams:
             os.set_blocking(descriptor, False)
             self._poll.register(descriptor, select.POLLIN)
+        os.set_blocking(feeding, False)
         if stdin:
-            os.set_blocking(feeding, False)
             self._poll.register(feeding, select.POLLOUT)
         else:
-            self._stop_feeding()
+            self._wait_for_more()
 
     def work(self, last_moment: float) -> Mapping[str, Any] | None:
         """Work until the end; return the launcher's last word, None if it has none or time is up."""
@@ -224,6 +236,8 @@ class _Pump:
             self._listen()
         elif descriptor == self._feeding:
             self._feed()
+        elif descriptor == self._source:
+            self._fetch()
         elif descriptor in self._blocked:
             self._take_turn(descriptor)
         elif descriptor in self._streams:
@@ -259,10 +273,29 @@ class _Pump:
         except BlockingIOError:
             return
         except OSError:
-            self._stdin = self._stdin[:0]
+            self._stdin, self._source = self._stdin[:0], None
         if not self._stdin:
             self._poll.unregister(self._feeding)
+            self._wait_for_more()
+
+    def _wait_for_more(self) -> None:
+        """Wait for what comes from the source next; without one stdin is at its end."""
+        if self._source is None:
             self._stop_feeding()
+        else:
+            self._poll.register(self._source, select.POLLIN)
+
+    def _fetch(self) -> None:
+        """Read what the source has and pass it on before more is read."""
+        assert self._source is not None  # noqa: S101 - only registered while it is there
+        self._poll.unregister(self._source)
+        chunk = os.read(self._source, 1 << 16)
+        if not chunk:
+            self._source = None
+            self._stop_feeding()
+        elif self._feeding is not None:
+            self._stdin = memoryview(chunk)
+            self._poll.register(self._feeding, select.POLLOUT)
 
     def _stop_feeding(self) -> None:
         """Close the script's stdin."""

@@ -6,13 +6,18 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from skillrun import resources
+from skillrun.sandbox.complete import control_names
 from skillrun.sandbox.git_config import read, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_MOST_HOOKS: Final = 200
+_MOST_HOOKS: Final = 20  # that are named
+_JUDGED: Final = frozenset({"hooks", "config"})  # by what is in them
+_PLAIN: Final = frozenset(
+    {"modules", "worktrees", "branches"}
+)  # repositories of their own; a folder git itself makes
 
 
 def commands(repository: Path) -> Iterator[str]:
@@ -22,9 +27,9 @@ def commands(repository: Path) -> Iterator[str]:
     is not asked: it would read the same config.
     """
     for name in _hooks(repository):
-        yield f"the hook `{name}`"
-    for name in ("commondir", "config.worktree"):
-        if os.path.lexists(repository / name):
+        yield name
+    for name in control_names():
+        if name not in _JUDGED | _PLAIN and os.path.lexists(repository / name):
             yield f"`{name}`, which git obeys like its config"
     text = read(repository / "config", follow=False)
     if text is None:
@@ -41,9 +46,17 @@ def commands(repository: Path) -> Iterator[str]:
 
 
 def _hooks(repository: Path) -> Iterator[str]:
-    """List the hooks that are not samples."""
+    """List the hooks that are not samples; a folder that is a link or can't be listed is one."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        names = sorted(os.listdir(repository / "hooks"))[:_MOST_HOOKS]  # noqa: PTH208 - capped, and names only
-    except OSError:
+        folder = os.open(repository / "hooks", flags)
+    except FileNotFoundError:
         return
-    yield from (name for name in names if not name.endswith(".sample"))
+    except OSError:
+        yield "hooks, a folder that can't be judged"
+        return
+    try:
+        names = sorted(name for name in os.listdir(folder) if not name.endswith(".sample"))  # noqa: PTH208
+    finally:
+        os.close(folder)
+    yield from (f"the hook `{name}`" for name in names[:_MOST_HOOKS])

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.confine.trees import remove_root
+from skillrun.errors import SkillrunError
 from skillrun.launch.faults import LauncherError, explain
 from skillrun.launch.launcher import Sent
 from skillrun.launch.preflight import Preflight, in_a_sandbox
 from skillrun.launch.root import make_root
+from skillrun.launch.system_log import LOG
 from skillrun.launch.watch import Watch
 from skillrun.problem import Problem, error
 from skillrun.resources import PACKAGE
@@ -41,13 +43,16 @@ _PROFILES: Final = (
 class Session:
     """Starts runs of one process without a launcher. Thread-safe.
 
-    `program` is sandbox-exec, by its absolute path. `temporary` is where the folder of all scratch folders is
+    `program` is sandbox-exec and `log` the reader of the system's log, by their absolute paths. `temporary` is where the folder of all scratch folders is
     made.
     """
 
-    def __init__(self, *, temporary: Path, program: str = LAUNCHER, system: str = sys.platform) -> None:
+    def __init__(
+        self, *, temporary: Path, program: str = LAUNCHER, log: str = LOG, system: str = sys.platform
+    ) -> None:
         self._temporary = temporary
         self._program = program
+        self._log = log
         self._platform = system
         self._lock = threading.Lock()
         self._owner = 0
@@ -102,34 +107,54 @@ class Session:
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             failed = self._refusal(launch)
-            command = [] if failed else self._command(launch)
             if failed is None:
-                process = self._popen(launch.wire, command, pipes)
-                watch = Watch(process, launch.wire, theirs, scratch, announce=announce, done=self._done)
-                watch.check = lambda status: self._preflight.explain(status, command, launch.wire["argv"][0])
-                self._watches.add(watch)
-                watch.start()
+                self._start(launch, pipes, theirs, scratch, announce=announce)
             else:
                 Watch.tell(theirs, {"event": "failed", "errno": None, **failed})
                 theirs.close()
-        except OSError as problem:
+        except (OSError, RuntimeError) as problem:  # RuntimeError: no thread can be started
             control.close()
             theirs.close()
-            said = explain(problem, scratch or self.scratch_root)
-            raise said or LauncherError(
-                error("launcher-start", f"the script could not be started: {problem.strerror}")
-            ) from problem
+            said = explain(problem, scratch or self.scratch_root) if isinstance(problem, OSError) else None
+            message = f"the script could not be started: {problem}"
+            raise said or LauncherError(error("launcher-start", message)) from problem
+        except BaseException:
+            control.close()
+            theirs.close()
+            raise
         finally:
             for descriptor in pipes:
                 os.close(descriptor)
         return Sent(control, control)
 
+    def _start(
+        self,
+        launch: LaunchPlan,
+        pipes: Sequence[int],
+        theirs: socket.socket,
+        scratch: Path | None,
+        *,
+        announce: bool,
+    ) -> None:
+        """Start the process and its watch, or neither."""
+        command = self._command(launch)
+        process = self._popen(launch.wire, command, pipes)
+        try:
+            watch = Watch(
+                process, launch.wire, theirs, scratch, announce=announce, done=self._done, log=self._log
+            )
+            watch.check = lambda status: self._preflight.explain(status, command, launch.wire["argv"][0])
+            self._watches.add(watch)
+            watch.start()
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+
     def _refusal(self, launch: LaunchPlan) -> dict[str, Any] | None:
         """Say why a run must not start: a file that was exchanged, or a profile that macOS does not take."""
-        for path, device, inode, digest in launch.wire["identity"]:
-            found = Path(path).stat()
-            same = (found.st_dev, found.st_ino) == (device, inode)
-            if not same or (digest is not None and identity(Path(path)).sha256 != digest):
+        for path, device, inode, digest in (*launch.wire["identity"], (*launch.wire["cwd"], None)):
+            if not _is_same(Path(path), device, inode, digest):
                 return {
                     "stage": "identity",
                     "changed": True,
@@ -162,10 +187,6 @@ class Session:
         wire: Mapping[str, Any], command: Sequence[str], pipes: Sequence[int]
     ) -> subprocess.Popen[bytes]:
         """Start it in a session of its own, with the pipes and nothing else of ours."""
-        folder, device, inode = wire["cwd"]
-        found = Path(folder).stat()
-        if (found.st_dev, found.st_ino) != (device, inode):
-            raise FileNotFoundError(2, f"`{folder}` is not the folder that was planned with")
         limits = [f"{number}:{value}" for number, value in wire["rlimits"]]
         environ = [f"{name}={value}" for name, value in wire["env"].items()]
         return subprocess.Popen(
@@ -183,7 +204,7 @@ class Session:
             stdin=pipes[0],
             stdout=pipes[1],
             stderr=pipes[2],
-            cwd=folder,
+            cwd=wire["cwd"][0],
             env={},
             start_new_session=True,  # a group to kill, and no terminal
         )
@@ -217,3 +238,13 @@ class Session:
         with self._lock, contextlib.suppress(OSError):
             remove_root(str(self.scratch_root))
             self._owner = 0
+
+
+def _is_same(path: Path, device: int, inode: int, digest: str | None) -> bool:
+    """Tell whether what was planned with lies there still, and holds what it held."""
+    try:
+        found = path.stat()
+        same = (found.st_dev, found.st_ino) == (device, inode)
+        return same and (digest is None or identity(path).sha256 == digest)
+    except (OSError, SkillrunError):
+        return False

@@ -11,15 +11,18 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
+from skillrun.launch import system_log
+
 if TYPE_CHECKING:
+    import resource
     import socket
-    import subprocess
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
@@ -40,6 +43,7 @@ class Watch(threading.Thread):
         *,
         announce: bool,
         done: Callable[[Watch], None],
+        log: str = system_log.LOG,
     ) -> None:
         super().__init__(name=f"skillrun-{process.pid}", daemon=True)
         self._process = process
@@ -48,6 +52,8 @@ class Watch(threading.Thread):
         self._scratch = None if scratch is None else str(scratch)
         self._announce = announce
         self._done = done
+        self._log = log
+        self._began = time.time()
         self._cancelled = threading.Event()
         self._known: dict[int, psutil.Process] = {}
         self.check: Callable[[int], dict[str, Any] | None] = lambda _: None
@@ -74,6 +80,11 @@ class Watch(threading.Thread):
             if self._announce:
                 self.tell(self._control, {"event": "started", "pid": self._process.pid})
             last = self._watched()
+        except Exception as problem:  # noqa: BLE001 - a thread has nobody to raise to; nothing may stay alive for that
+            last["message"] = f"the watch failed: {problem}"
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait(_LAST)
         finally:
             self.tell(self._control, last)
             self._control.close()
@@ -100,8 +111,7 @@ class Watch(threading.Thread):
             time.sleep(min(pause, max(deadline - now, _SHORTEST)))
             pause = min(pause * 1.5, _LONGEST)
         leftovers = self._end(leader, gently=reason is not None)
-        _, status, usage = os.wait4(self._process.pid, 0)
-        self._process.returncode = 0  # reaped: Popen must not wait for a number that is somebody else's now
+        status, usage = self._reaped()
         failed = None if reason is not None else self.check(status)
         if failed is not None:
             return {"event": "failed", **failed}
@@ -113,8 +123,27 @@ class Watch(threading.Thread):
             "cpu": usage.ru_utime + usage.ru_stime,
             "rss": usage.ru_maxrss
             // (1024 if os.uname().sysname == "Darwin" else 1),  # bytes on macOS, else KiB
+            "denials": self._denied(),
             **counted,
         }
+
+    def _denied(self) -> list[tuple[str, str]]:
+        """Ask the log for what was denied, where the run was asked to tell."""
+        if not self._wire.get("log"):
+            return []
+        return system_log.read(self._began, {self._process.pid, *self._known}, program=self._log)
+
+    def _reaped(self) -> tuple[int, resource.struct_rusage]:
+        """Reap the leader; one that the kernel does not let die is left, and counts as killed."""
+        until = time.monotonic() + _LAST
+        while True:
+            pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
+            if pid:
+                self._process.returncode = 0  # Popen must not wait for a number that is somebody else's now
+                return status, usage
+            if time.monotonic() > until:
+                return signal.SIGKILL, usage
+            time.sleep(_SHORTEST)
 
     def _asked_to_end(self) -> bool:
         """Tell whether the run was cancelled, by a word on the socket or from this process."""

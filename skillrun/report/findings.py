@@ -44,7 +44,10 @@ def concise(report: Report, base: Path | None) -> Iterator[str]:
 def total(report: Report) -> str:
     """Say in one line what was looked at and what it came to."""
     looked = f"{counted(len(report.subjects), 'skill')} and {counted(report.scripts, 'script')} checked"
-    found = diagnostics.summary(finding.problem for finding in report.findings) or "nothing found"
+    found = diagnostics.summary(finding.problem for finding in report.findings)
+    if not report.subjects:
+        return f"nothing was checked{f': {found}' if found else ''}"
+    found = found or "nothing found"
     aside = [f"{len(report.ignored)} ignored"] if report.ignored else []
     aside += [f"{len(report.accepted)} in the baseline"] if report.accepted else []
     return f"{looked}: {found}" + (f" ({', '.join(aside)})" if aside else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillrun.permissions.script_entries import accesses
 from skillrun.report.escape import escape, sentence
 from skillrun.report.style import PLAIN, Style
 from skillrun.report.text import clip, counted, fold_items
@@ -76,6 +77,10 @@ def entry(row: Row, *, base: Path | None, columns: int, style: Style = PLAIN) ->
     yield from fold_items(scripts or ["none"], columns, first="  scripts   ", indent=" " * 12)
     if row.valid:
         asks = [permission(one.capability, one.value) for one in row.request.asked]
+        asks += [
+            f"{one.access} the file in `{escape(one.name)}` of {escape(script)}"
+            for script, one in accesses(row.request.entries)
+        ]
         yield from fold_items(asks or ["nothing"], columns, first="  asks for  ", indent=" " * 12)
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from skillrun.running.call import Call
 
-NAME: Final = "runs.jsonl"
-"""The usual name, in the state folder."""
 LARGEST: Final = 10 << 20
 """Bytes from which on a file is put aside as `.1`."""
 KEPT: Final = 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from skillrun.permissions.script_entries import accesses
 from skillrun.problem import Severity
 from skillrun.report.document import name
 
@@ -80,11 +81,21 @@ def guarantees(promised: Guarantees | None) -> dict[str, str] | None:
 
 
 def request(asked: Request) -> list[Shape]:
-    """Shape what a skill asks for, in its own spelling."""
-    return [
+    """Shape what a skill asks for, in its own spelling; an access by argument is the parameter that gives it."""
+    made = [
         {"capability": one.capability.value, "value": _value(one.value), "at": place(one.at)}
         for one in asked.asked
     ]
+    made += [
+        {
+            "capability": f"fs_{one.access}",
+            "value": None,
+            "at": place(one.at),
+            "argument": f"{script} {one.name}",
+        }
+        for script, one in accesses(asked.entries)
+    ]
+    return made
 
 
 def skill(row: Row) -> Shape:

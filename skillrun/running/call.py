@@ -25,7 +25,8 @@ class Call:
     """What `Runner.run` takes, as one value that can be compared, pickled and sent elsewhere.
 
     `skill` is a key, a folder, or a Skill; `timeout` in seconds can only shorten. `named` are files that
-    arguments of a tool name by parameters that declare an access. The rest is told at `Runner.run`.
+    arguments of a tool name by parameters that declare an access. `trace` asks for the kernel's own word on
+    what was denied. The rest is told at `Runner.run`.
     """
 
     skill: Skill | Path | str
@@ -36,6 +37,7 @@ class Call:
     strict: bool = False
     flags: Flags | None = None
     typed: bool = False
+    trace: bool = False
     named: tuple[NamedPath, ...] = ()
 
     def checked(self) -> Call:

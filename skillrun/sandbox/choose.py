@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skillrun.sandbox.backend import Backend, Probe
     from skillrun.sandbox.policy import Policy
 
-BACKENDS: tuple[Backend, ...] = (Linux(), Linux(1), Linux(2), Seatbelt(), Passthrough())
+BACKENDS: tuple[Backend, ...] = (Linux(), Linux(1), Linux(2), Seatbelt(), Seatbelt(log=True), Passthrough())
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,9 @@ def _kept(
         kept += [
             Kept(path, "it names the repository that git uses", readable=True) for path in found.git_files
         ]
-        kept += [Kept(path / name, "as in .git", readable=True) for path in found.bare for name in BARE_NAMES]
+        kept += [
+            Kept(path / name, "as in .git", readable=True) for path in found.bare for name in control_names()
+        ]
         kept += protected_names(writes, found.bases)
     first: dict[Path, Kept] = {}
     for entry in kept:
@@ -147,8 +149,11 @@ def _kept(
     return tuple(first.values())
 
 
-# What git runs or obeys in a repository that has no `.git`.
-BARE_NAMES = ("config", "hooks", "commondir", "config.worktree")
+@functools.cache
+def control_names() -> tuple[str, ...]:
+    """Return what git runs or obeys in the folder of a repository, however that is called."""
+    names = (line["name"] for line in resources.table("protected")["names"])
+    return tuple(name.removeprefix(".git/").rstrip("/") for name in names if name.startswith(".git/"))
 
 
 @functools.lru_cache(maxsize=64)

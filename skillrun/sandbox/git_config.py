@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MOST: Final = 1 << 20  # bytes of a file that are read; git's own bound is far above what anybody writes
-_BLANK = re.compile(r"(?:\s|[#;][^\n]*)+")
+_BLANK = re.compile(r"(?:\s+|[#;][^\n]*)+")
 _SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:\\.|[^"\\\n])*)")?[ \t]*\]')
-# A key, and a value that may be quoted in parts, go on after a backslash at the line's end, and end at a comment. The
-# alternatives differ in their first character, so that no input takes more than linear time.
+# A key, and a value that may be quoted in parts, go on after a backslash at the line's end, and end at a comment. Runs of
+# plain characters stand outside of the repetitions, so that no input takes more than linear time, or memory for each character.
 _SETTING = re.compile(
-    r'([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=((?:\\[\s\S]|"(?:\\[\s\S]|[^"\\\n])*"|[^"\\#;\n])*))?[^\n]*'
+    r'([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=([^"\\#;\n]*(?:(?:\\[\s\S]|"[^"\\\n]*(?:\\[\s\S][^"\\\n]*)*")[^"\\#;\n]*)*))?[^\n]*'
 )
 _REST = re.compile(r"[^\n]*\n?")
-_PART = re.compile(r'\\([\s\S])|"')
+_PART = re.compile(r'\\([\s\S])|(")|([ \t\r]+)|[^\\" \t\r]+')
 _ESCAPED = re.compile(r"\\(.)")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "b": "\b"}
 
@@ -57,7 +57,7 @@ def settings(text: str) -> Iterator[Setting]:
             pass
         elif found := _SECTION.match(text, at):
             section, _, old_form = found[1].lower().partition(".")
-            subsection = old_form if found[2] is None else _ESCAPED.sub(r"\1", found[2])
+            subsection = old_form if found[2] is None else _ESCAPED.sub(r"\1", found[2]).partition("\0")[0]
         elif found := _SETTING.match(text, at):
             value = "true" if found[2] is None else _value(found[2])
             yield Setting(section, subsection, found[1].lower(), value)
@@ -68,10 +68,28 @@ def settings(text: str) -> Iterator[Setting]:
 
 
 def _value(raw: str) -> str:
-    """Take quotes and escapes out of a value."""
-    return _PART.sub(
-        lambda part: "" if part[1] in {None, "\n"} else _ESCAPES.get(part[1], part[1]), raw.strip(" \t")
-    )
+    """Take quotes, escapes and the blanks around a value out of it, as parse_value in git's config.c does.
+
+    Blanks before the first character do not count, not even after a line that goes on. The value ends at a
+    NUL, because git keeps it as a string of C.
+    """
+    value: list[str] = []
+    blanks = ""
+    quoted = False
+    for part in _PART.finditer(raw):
+        if part[3] and not quoted:
+            blanks += part[3] if value else ""
+            continue
+        if blanks:
+            value.append(blanks)
+            blanks = ""
+        if part[2]:
+            quoted = not quoted
+        elif part[1] is None:
+            value.append(part[0])
+        elif part[1] != "\n":
+            value.append(_ESCAPES.get(part[1], part[1]))
+    return "".join(value).partition("\0")[0]
 
 
 def read(path: Path, *, follow: bool) -> str | None:

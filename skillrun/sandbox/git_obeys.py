@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun import resources
 from skillrun.permissions.capabilities import below
+from skillrun.sandbox.complete import control_names
+from skillrun.sandbox.git_command import LONGEST, paths_in
 from skillrun.sandbox.git_config import read, settings
 
 if TYPE_CHECKING:
@@ -25,35 +26,77 @@ if TYPE_CHECKING:
     from skillrun.sandbox.search import Search
 
 _MOST_DEPTH: Final = 10  # of includes, as in git (MAX_INCLUDE_DEPTH in its config.c)
-_MOST_FILES: Final = 200  # of one repository's configuration
-_WORDS = re.compile(r"[\s\"'`$(){};|&<>=!]+")
-_GITDIR: Final = "gitdir:"
+# Of everything a workspace makes us do: 6,000 ordinary repositories, more than a search goes through, need less.
+_MOST_TEXT: Final = 4 << 20  # bytes of configuration
+_MOST_LOOKS: Final = 1_000_000  # parts of paths looked at
+_GITDIR: Final = "gitdir: "
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What of the user's surroundings git looks at: the home, and the variables that name settings."""
+
+    home: Path | None
+    environ: Mapping[str, str]
+
+    def files(self) -> tuple[Path, ...]:
+        """Return the files of the user's and the machine's own settings (FILES in git-config(1))."""
+        environ, home = self.environ, self.home
+        own = [Path(environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")]
+        xdg = environ.get("XDG_CONFIG_HOME", "")
+        if xdg.startswith("/"):
+            own.append(Path(xdg, "git/config"))
+        if home is not None:
+            own += [home / ".gitconfig", home / ".config/git/config"]
+        named = environ.get("GIT_CONFIG_GLOBAL", "")
+        return (*own, *([Path(named)] if named.startswith("/") else []))
+
+
+@dataclass(frozen=True, slots=True)
+class Obeyed:
+    """What was found, each path with the reason; `complete` says whether everything could be looked at."""
+
+    paths: tuple[tuple[Path, str], ...] = ()
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class _Repository:
-    """A repository: where git starts what it runs, and the files it takes its settings from."""
+    """A repository: where git starts what it runs, its own folder, and the files it takes its settings from.
+
+    `place` is None for what git does outside of any repository that is known here. `wide` are the folders
+    that can't be protected as a whole, because nothing would be left to write.
+    """
 
     top: Path
-    files: tuple[Path, ...]
+    wide: tuple[Path, ...]
+    place: Path | None = None
+    files: tuple[Path, ...] = ()
 
 
-def obeyed(writes: Collection[Path], found: Search, *, home: Path | None) -> tuple[tuple[Path, str], ...]:
+def obeyed(writes: Collection[Path], found: Search, surroundings: Surroundings) -> Obeyed:
     """Name what lies at, in or above the write roots and is named by a setting of git's, with the reason.
 
     Looked at are the repositories found in the granted folders and those above a write root, with the
     user's and the machine's own settings: `core.hooksPath = .hooks` there counts in every repository.
     """
     if not writes:
-        return ()
-    own = [Path("/etc/gitconfig")]
-    own += [] if home is None else [home / ".gitconfig", home / ".config/git/config"]
+        return Obeyed()
+    reading = _Reading(surroundings)
     named: dict[Path, str] = {}
-    for repository in _repositories(writes, found):
-        for path, reason in _named(repository, tuple(own), home):
+    elsewhere = _Repository(Path("/"), tuple(writes))
+    for repository in (elsewhere, *_repositories(writes, found)):
+        for path, reason in (*_control(repository), *reading.named(repository)):
             if any(_matters(path, root) for root in writes):
                 named.setdefault(path, reason)
-    return tuple(named.items())
+    return Obeyed(tuple(named.items()), reading.complete)
+
+
+def obeyed_in(tops: Collection[Path], surroundings: Surroundings) -> tuple[tuple[Path, str], ...]:
+    """Name what the user's and the machine's own settings mean in repositories, whose own are not read."""
+    reading = _Reading(surroundings)
+    repositories = [_Repository(top, (top,), top) for top in tops]
+    return tuple(line for one in repositories for line in reading.named(one) if below(line[0], one.top))
 
 
 def _matters(path: Path, root: Path) -> bool:
@@ -63,51 +106,128 @@ def _matters(path: Path, root: Path) -> bool:
 
 def _repositories(writes: Collection[Path], found: Search) -> Iterator[_Repository]:
     """Give the repositories whose settings matter."""
-    above = {folder / ".git" for root in writes for folder in (root, *root.parents)}
-    for git in sorted({*found.repositories, *found.git_files, *above}):
-        folder = git if git.is_dir() else _leads_to(git)
-        if folder is not None:
-            common = folder / _line(folder / "commondir")
-            files = (common / "config", folder / "config.worktree", common / "config.worktree")
-            yield _Repository(git.parent, files)
-    for folder in found.bare:
-        yield _Repository(folder, (folder / "config",))
+    above = {folder for root in writes for folder in (root, *root.parents)}
+    for git in sorted({*found.repositories, *found.git_files, *(folder / ".git" for folder in above)}):
+        place = git if os.path.isdir(git) else _leads_to(git)  # noqa: PTH112 - Path.is_dir raises for EACCES
+        if place is not None:
+            yield _repository(git.parent, place)
+    for folder in sorted({*found.bare, *(folder for folder in above if _is_bare(folder))}):
+        yield _repository(folder, folder)
+
+
+def _is_bare(folder: Path) -> bool:
+    """Tell whether a folder above a write root is shaped like a repository."""
+    shapes = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
+    return any(all(os.path.lexists(folder / name) for name in shape) for shape in shapes)
+
+
+def _repository(top: Path, place: Path) -> _Repository:
+    """Describe a repository by its folder; one that shares settings says with which."""
+    common = place / _line(place / "commondir")
+    return _Repository(
+        top, (top,), place, (common / "config", place / "config.worktree", common / "config.worktree")
+    )
 
 
 def _leads_to(git: Path) -> Path | None:
     """Return the folder that a `.git` file names, as in linked work trees and submodules."""
     line = _line(git)
-    return git.parent / line.removeprefix(_GITDIR).strip() if line.startswith(_GITDIR) else None
+    return git.parent / line.removeprefix(_GITDIR) if line.startswith(_GITDIR) else None
 
 
 def _line(path: Path) -> str:
-    """Return the first line of a file, empty where there is none."""
-    return ((read(path, follow=True) or "").splitlines() or [""])[0].strip()
+    """Return the first line of a file that holds a path, empty where there is none that could be one."""
+    line = (read(path, follow=True) or "").split("\n", 1)[0].rstrip("\r")
+    return line if len(line) <= LONGEST and "\0" not in line else ""
 
 
-def _named(repository: _Repository, own: tuple[Path, ...], home: Path | None) -> Iterator[tuple[Path, str]]:
-    """Give what the settings of a repository name, and the files that they come from."""
-    table = _table()
-    pending = [(path, 0) for path in (*own, *repository.files)]
-    seen: set[Path] = set()
-    while pending and len(seen) < _MOST_FILES:
-        file, depth = pending.pop()
-        if file in seen:
-            continue
-        seen.add(file)
-        for setting in settings(read(file, follow=True) or ""):
-            use = table.get(setting.name, table.get(setting.section))
-            if use == "include" and depth < _MOST_DEPTH:
-                included = _path(setting.value, file.parent, home)
-                pending.append((included, depth + 1))
-                yield from _both(included, f"the settings of git in `{file}` include it")
-            elif use == "path":
-                yield from _both(
-                    _path(setting.value, repository.top, home), f"`{setting.name}` in `{file}` names it"
-                )
-            elif use == "command":
-                for path in _in_command(setting, repository.top):
-                    yield from _both(path, f"`{setting.name}` in `{file}` runs it")
+def _control(repository: _Repository) -> Iterator[tuple[Path, str]]:
+    """Give what is protected in `.git`, in the folders that take its place."""
+    if repository.place is None:
+        return
+    for folder in dict.fromkeys((repository.place, *(file.parent for file in repository.files))):
+        if folder.name != ".git":
+            for name in control_names():
+                yield from _both(folder / name, "as in .git")
+
+
+class _Reading:
+    """Reads settings, each file once, within the bounds for all of a run."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._home = surroundings.home
+        self._own = surroundings.files()
+        self._text_left = _MOST_TEXT
+        self._looks_left = _MOST_LOOKS
+        self._read: dict[Path, tuple[Setting, ...]] = {}
+        self._told: set[Path] = set()
+        self.complete = True
+
+    def named(self, repository: _Repository) -> Iterator[tuple[Path, str]]:
+        """Give what the settings of a repository name, and the files that they come from."""
+        lines: dict[Setting, Path] = {}  # a setting that is there twice means the same twice
+        for file, reason in self._files(repository):
+            if file not in self._told and file not in repository.files:
+                self._told.add(file)
+                yield from _both(file, reason)
+            for setting in self._settings(file):
+                lines.setdefault(setting, file)
+        tops = [repository.top]
+        if repository.place is not None:
+            own = (one.value for one in lines if one.name == "core.worktree")
+            tops += [repository.place / value for value in own if _could_be_path(value)]
+        for setting, file in lines.items():
+            for path in self._meant(setting, tops, repository):
+                yield from _both(path, f"`{setting.name}` in `{file}` names it")
+
+    def _files(self, repository: _Repository) -> Iterator[tuple[Path, str]]:
+        """Give the files that settings come from, those they include too."""
+        pending = [(file, 0, "git takes its settings from it") for file in (*self._own, *repository.files)]
+        seen: set[Path] = set()
+        while pending:
+            file, depth, reason = pending.pop()
+            if file in seen or not self._may(str(file)):
+                continue
+            seen.add(file)
+            yield file, reason
+            for setting in self._settings(file):
+                if _table().get(setting.name) != "include" or depth == _MOST_DEPTH:
+                    continue
+                if _could_be_path(setting.value):
+                    included = _path(setting.value, file.parent, self._home)
+                    pending.append((included, depth + 1, f"the settings of git in `{file}` include it"))
+
+    def _settings(self, file: Path) -> tuple[Setting, ...]:
+        """Read a file; what is too much is left out, and the reading is then not complete."""
+        if file not in self._read:
+            text = read(file, follow=True) if self._text_left > 0 else None
+            if text is None and os.path.isfile(file) and os.access(file, os.R_OK):  # noqa: PTH113 - as above
+                self.complete = False
+            self._text_left -= len(text or "")
+            uses = _table()
+            self._read[file] = tuple(
+                one for one in settings(text or "") if one.name in uses or one.section in uses
+            )
+        return self._read[file]
+
+    def _may(self, path: str) -> bool:
+        """Count a look at a path, part by part; False when there were too many."""
+        self._looks_left -= 1 + path.count("/")
+        self.complete = self.complete and self._looks_left >= 0
+        return self._looks_left >= 0
+
+    def _meant(self, setting: Setting, tops: list[Path], repository: _Repository) -> Iterator[Path]:
+        """Give what a setting names. An alias is a command only after `!`; the name of a `url` is its value."""
+        use = _table().get(setting.name, _table().get(setting.section))
+        if use == "path" and _could_be_path(setting.value):
+            for path in [_path(setting.value, top, self._home) for top in tops]:
+                wide = any(path == folder or below(folder, path) for folder in repository.wide)
+                if self._may(str(path)):
+                    yield from _in_wide(setting, path) if wide else (path,)
+        elif use == "command" and (setting.section != "alias" or setting.value.startswith("!")):
+            line = f"{setting.subsection} {setting.value}" if setting.section == "url" else setting.value
+            for found in paths_in(line, tops, repository.place, self._home, may=self._may):
+                yield Path(found)
 
 
 @functools.cache
@@ -119,25 +239,23 @@ def _table() -> Mapping[str, str]:
     return table
 
 
+def _could_be_path(value: str) -> bool:
+    """Tell whether a value can be a path; an empty one turns a setting off."""
+    return 0 < len(value) <= LONGEST
+
+
 def _path(value: str, base: Path, home: Path | None) -> Path:
     """Return the path that a value means; `~user` is somebody else's and stays as it is."""
+    value = value.removeprefix(":(optional)")
     if value.startswith("~/") and home is not None:
-        return home / value[2:]
-    return base / value
+        value = f"{home}{value[1:]}"
+    return Path(os.path.normpath(base / value))
 
 
-def _in_command(setting: Setting, top: Path) -> Iterator[Path]:
-    """Give the files and folders in the work tree that a command line names.
-
-    A word without a slash is a program's name or an option, unless a file is called so; a folder above
-    the work tree is where a command goes, and not what it runs. An alias is a command only after `!`.
-    """
-    if setting.section == "alias" and not setting.value.startswith("!"):
-        return
-    for word in _WORDS.split(setting.value):
-        path = Path(os.path.normpath(top / word)) if word else top
-        if path.is_file() or ("/" in word and below(path, top) and path.is_dir()):
-            yield path
+def _in_wide(setting: Setting, path: Path) -> Iterator[Path]:
+    """Give what git takes by its name from a folder that is all of a work tree or above it."""
+    names = {"core.hookspath": resources.table("protected")["git_hooks"], "init.templatedir": control_names()}
+    yield from (path / name for name in names.get(setting.name, ()))
 
 
 def _both(path: Path, reason: str) -> Iterator[tuple[Path, str]]:

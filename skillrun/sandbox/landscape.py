@@ -17,7 +17,7 @@ from skillrun.errors import ConfigError
 from skillrun.permissions.capabilities import below
 from skillrun.problem import error
 from skillrun.sandbox.policy import Access, Kept
-from skillrun.sandbox.walk import Walker
+from skillrun.sandbox.walk import Walker, link_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -105,7 +105,7 @@ def hold(pins: Iterable[Pin], landscape: Landscape) -> None:
 
 
 def _with_links(kept: Sequence[Kept], roots: Sequence[Path], walker: Walker) -> Iterator[Kept]:
-    """Give kept paths; of one that is or lies behind a link, the node and the physical path as well.
+    """Give kept paths; of one that is or lies behind links, every node and the physical path as well.
 
     Keeping only what a link leads to would leave the node to be replaced, and the other way round.
     """
@@ -113,13 +113,12 @@ def _with_links(kept: Sequence[Kept], roots: Sequence[Path], walker: Walker) -> 
         yield entry
         found = walker.look(entry.path)
         direct = found is not None and not stat.S_ISLNK(found.st_mode)
-        if direct or (found is None and not os.path.lexists(entry.path)):
+        if direct or (found is None and walker.first_link(entry.path) is None):
             continue
-        for root in roots:
-            node = walker.link_on_the_way(entry.path, root)
-            if node is not None and node != entry.path:
+        nodes, real = link_nodes(entry.path)
+        for node in nodes:
+            if node != entry.path and any(below(node, root) for root in roots):
                 yield Kept(node, entry.reason, readable=entry.readable)
-        real = Path(os.path.realpath(entry.path))
         if real != entry.path:
             yield Kept(real, entry.reason, readable=entry.readable)
 

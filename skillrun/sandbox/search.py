@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 MOST_ENTRIES: Final = 100_000  # names; about 0.2 s
 
 
-_BARE: Final = frozenset({"HEAD", "objects", "refs"})  # a folder with these is a repository to git
+# A folder with one of these sets of names is a repository to git (is_git_directory in its setup.c).
+_BARE: Final = (frozenset({"HEAD", "objects", "refs"}), frozenset({"HEAD", "commondir"}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class _Findings:
             self.bases.add(folder)
         if "SKILL.md" in seen:
             self.skills.add(folder)
-        if seen >= _BARE and not folder.endswith("/.git"):
+        if any(seen >= shape for shape in _BARE) and not folder.endswith("/.git"):
             self.bare.add(folder)
         return below
 

@@ -48,7 +48,7 @@ class Dispatcher:
     files: Path | None = None
     spill: int | bool = SPILL
     _made: Path | None = None
-    _making: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def call(
         self,
@@ -154,7 +154,7 @@ class Dispatcher:
         return Path(path)
 
     def _own_folder(self) -> Path:
-        with self._making:  # two calls at a time would make two, and one would stay for ever
+        with self._lock:  # two calls at a time would make two, and one would stay for ever
             if self._made is None:
                 self._made = Path(tempfile.mkdtemp(prefix="skillrun-results-"))
             return self._made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Parameter:
 
     `flag` is None for a position; positions stand in the order of the parameters. `off` is the flag for
     false. `level` counts the sub-commands that come before it. `fixed` is the number of words that a position or list takes, None for any.
-    `joined` writes FLAG=VALUE where the grammar is plain. `default` is what the script takes when the value is left out, where known and plain.
+    `joined` writes FLAG=VALUE where the grammar is plain. `access` is what the script may do with the file that the value names.
     """
 
     name: str
@@ -77,18 +77,16 @@ class Interface:
     complete: bool = True
     from_file: str = ""
     source: str = "none"  # what it was read from: argparse, click, typer, util.parseArgs, declared, none
-    notes: tuple[str, ...] = field(default=())
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema (2020-12) of the arguments; an object that takes nothing else."""
         required = [parameter.name for parameter in self.parameters if parameter.required]
-        made: dict[str, Any] = {
+        return {
             "type": "object",
             "properties": {parameter.name: dict(parameter.schema) for parameter in self.parameters},
             "required": required,
             "additionalProperties": False,
         }
-        return made
 
 
 ARGS = Parameter(

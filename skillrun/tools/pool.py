@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 import threading
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +11,8 @@ from skillrun.tools.outcome import ToolCall, ToolError, spoken
 from skillrun.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
     from skillrun.tools.dispatch import Dispatcher
     from skillrun.tools.outcome import Outcome
 
@@ -27,8 +26,8 @@ class ProcessPool:
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
+        self._lock = threading.Lock()
         self._executor: ProcessPoolExecutor | None = None
-        self._changing = threading.Lock()
 
     def call(self, dispatcher: Dispatcher, tool: Tool, call: ToolCall) -> Outcome:
         """Call a tool, elsewhere where it may."""
@@ -37,23 +36,27 @@ class ProcessPool:
 
     def _run(self, tool: Tool, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
         """Run one call in another process. Raises ToolError when that process died."""
+        from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - most programs have no such tool
+
         executor = self._started()
         try:
             return executor.submit(_work, type(tool), call, arguments).result()
         except BrokenProcessPool:
-            with self._changing:
+            with self._lock:
                 if self._executor is executor:
                     self._executor = None
             executor.shutdown(wait=False, cancel_futures=True)
             raise ToolError("the process it ran in died", retryable=True) from None
 
     def _started(self) -> ProcessPoolExecutor:
-        with self._changing:  # two first calls at a time would start two pools, and one would never be ended
+        import multiprocessing  # noqa: PLC0415 - most programs have no such tool
+        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - see above
+
+        with self._lock:  # two first calls at a time would start two pools, and one would never be ended
             if self._executor is None:
                 # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.
-                self._executor = ProcessPoolExecutor(
-                    self._workers, mp_context=multiprocessing.get_context("spawn")
-                )
+                context = multiprocessing.get_context("spawn")
+                self._executor = ProcessPoolExecutor(self._workers, mp_context=context)
             return self._executor
 
     def close(self) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from skillrun.tools.outcome import ToolCall
 
 RESERVED: Final = "tool_call"
+"""The keyword by which a function gets the call; never part of a schema."""
 Binder: TypeAlias = "Callable[[dict[str, Any], ToolCall], dict[str, Any]]"
 NO_PARAMETERS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 _DEEPEST: Final = 20
@@ -333,7 +334,8 @@ def converted(value: Any, hint: Any, depth: int = 0) -> Any:  # noqa: PLR0911 - 
         hints = typing.get_type_hints(hint, include_extras=True)
         return hint(**{key: converted(one, hints[key], depth + 1) for key, one in value.items()})
     if isinstance(value, list) and origin in {list, set, frozenset, tuple, Sequence} and inner:
-        made = [converted(one, inner[0], depth + 1) for one in value]
+        own = inner if origin is tuple and Ellipsis not in inner else (inner[0],) * len(value)
+        made = [converted(one, kind, depth + 1) for one, kind in zip(value, own, strict=False)]
         return origin(made) if origin in {set, frozenset, tuple} else made
     if origin in {typing.Union, types.UnionType}:
         kinds = [one for one in inner if one is not type(None)]

@@ -29,6 +29,7 @@ from skillrun.tools.output_files import collect
 from skillrun.tools.run_text import outcome_of
 from skillrun.tools.told import LONGEST_TEXT, interface_told, prose
 from skillrun.tools.tool import Tool, report
+from skillrun.tools.underway import underway
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -120,6 +121,10 @@ class ScriptTool(Tool):
         """What the script takes."""
         return self._schema
 
+    def named(self, arguments: dict[str, Any]) -> tuple[NamedPath, ...]:
+        """Return the files that checked arguments name by parameters that declare an access."""
+        return tuple(_named(self.subject.interface, arguments))
+
     def run(self, call: ToolCall, arguments: dict[str, Any]) -> Outcome:  # noqa: ARG002 - the one signature of all tools
         """Run the script with arguments that were checked."""
         subject = self.subject
@@ -140,13 +145,21 @@ class ScriptTool(Tool):
             tuple(words.argv),
             stdin=words.stdin,
             timeout=subject.entry.timeout if subject.entry is not None else None,
-            named=tuple(_named(subject.interface, arguments)),
+            named=self.named(arguments),
             flags=self.flags,
         )
         events = EventSink(
             lambda progress: report(progress.message, value=progress.value, total=progress.total)
         )
-        result = self._runner.run_call(made, Listener(events=events, collect=take, on_plan=self.on_plan))
+        run = underway()
+
+        def planned(ready: Ready, plan: LaunchPlan) -> None:
+            run.planned(ready, plan)
+            if self.on_plan is not None:
+                self.on_plan(ready, plan)
+
+        listener = Listener(events=events, collect=take, on_plan=planned, on_drive=run.driven)
+        result = self._runner.run_call(made, listener)
         output = subject.entry.output if subject.entry is not None else None
         for problem in problems:
             log.warning("Tool %r: %s", self._name, problem.message)

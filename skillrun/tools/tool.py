@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from skillrun.tools.outcome import Outcome
     from skillrun.tools.schema import Binder
 
-RESERVED: Final = "tool_call"
-"""The keyword by which `execute` gets the call; never part of a schema."""
 SPILL: Final = 10_000
 """Characters of a result beyond which it is saved to a file (seed 001, Long Results)."""
 _listener: contextvars.ContextVar[Callable[[Progress], None] | None] = contextvars.ContextVar(

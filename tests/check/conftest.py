@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SNAPSHOTS = Path(__file__).resolve().parent / "snapshots"
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--update-snapshots`, which the tests of the command line have too."""
-    with contextlib.suppress(ValueError):
-        parser.addoption("--update-snapshots", action="store_true", help="write the outputs on file anew")
 
 
 @pytest.fixture

@@ -162,8 +162,22 @@ def test_an_ignore_of_a_policy_finding(collection: Collection) -> None:
     assert about(guarded(collection), "policy-changed")
 
 
-def test_a_folder_named_like_the_base(collection: Collection) -> None:
+def test_an_ignore_of_what_was_approved(collection: Collection) -> None:
+    """An ignore that the base has hides no permission that nobody approved, and a baseline takes none in."""
+    front = "timeout: {} # skillrun: ignore[lock-permission] trust me\n"
+    collection.skill("demo", front.format(10))
+    approve(collection)
+    branch(collection)
+    collection.skill("demo", front.format(20))
+    report = guarded(collection)
+    assert [one.key[0] for one in about(report, "lock-permission")] == ["timeout"]
+    made = baselines.baseline_of(report, files(collection).baseline, ("skills",), None)
+    assert {one.rule for one in made.entries.values()} == set()
+
+
+def test_a_folder_named_like_the_base(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that a change calls `main` is not taken for the revision."""
+    monkeypatch.chdir(collection.folder)
     collection.skill("demo")
     collection.write("skillrun.yaml", "sandbox: {timeout: 10}\n")
     branch(collection)

@@ -30,11 +30,6 @@ def cannot_confine(skillrun: str) -> str:
     return done.stdout if done.returncode else ""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--update-snapshots`."""
-    parser.addoption("--update-snapshots", action="store_true", help="write the outputs on file anew")
-
-
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     """Give a home and a folder that know nothing of this machine."""

@@ -263,6 +263,9 @@ def test_diff(desk: Desk) -> None:
     (desk.here / "empty").mkdir()
     assert desk("diff", "./empty", "./empty").returncode == 3
     assert desk("diff", "./skills", "./skills").returncode == 0
+    done = desk("diff", "main", "--skills", "skills", "--skills", "no-such")
+    assert (done.returncode, "no-such" in done.stderr) == (3, True)
+    assert desk("lock", "skills", "no-such").returncode == 3
 
 
 def test_rule(desk: Desk) -> None:

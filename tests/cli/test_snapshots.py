@@ -47,6 +47,8 @@ metadata:
         "diff",
         "rule",
         "doctor",
+        "mcp",
+        "mcp-run",
         "init",
         "tools",
         "call",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
 from desk import SKILLS
 
@@ -45,6 +46,17 @@ def test_tools_as_a_table(desk: Desk) -> None:
         in done.stdout
     )
     assert done.stdout.endswith("6 tools\n")
+
+
+def test_the_json_is_what_its_schema_says(desk: Desk) -> None:
+    """`schemas/tools.schema.json` takes the tools of the examples, and refuses a name that no model API takes."""
+    schema = json.loads((SKILLS.parent / "schemas" / "tools.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    made = json.loads(desk("tools", "--skills", SKILLS, "--json").stdout)
+    validator.validate(made)
+    made["tools"][0]["name"] = "a.b"
+    assert not validator.is_valid(made)
 
 
 def test_tools_as_json_and_in_each_format(confining: Desk, skills: Path) -> None:
@@ -133,6 +145,20 @@ def test_a_skill_with_an_error_is_named_and_the_exit_code_says_so(confining: Des
     assert "demo__echo" in done.stdout
     assert "did you mean `parameters`?" in done.stderr
     assert confining("tools", "nobody").returncode == 2
+
+
+def test_declared_access_is_part_of_what_is_asked_for(confining: Desk, skills: Path) -> None:
+    """`list` and `show` name the parameter that gives access, and `show --json` has the tools of the skill."""
+    entry = "{parameters: {file: {arg: 1, access: write}, name: {arg: 2}}}"
+    front = f"---\nname: demo\ndescription: A demo.\nmetadata: {{skillrun: {{scripts: {{echo.py: {entry}}}}}}}\n---\n"
+    (skills / "SKILL.md").write_text(front)
+    assert "asks for  write the file in `file` of echo.py" in confining("list").stdout
+    shown = json.loads(confining("show", "demo", "--json").stdout)
+    asked = [one for one in shown["request"] if "argument" in one]
+    assert [(one["capability"], one["argument"], one["at"]["line"]) for one in asked] == [
+        ("fs_write", "echo.py file", 4)
+    ]
+    assert [(one["name"], one["access"]) for one in shown["tools"]] == [("demo__echo", {"file": "write"})]
 
 
 def test_flags_of_the_operator_hold_for_one_call(confining: Desk, skills: Path) -> None:

@@ -145,8 +145,11 @@ class Wire:
                 return
             if not words:
                 return
-            yield json.loads(words)
-            if json.loads(words)["event"] != "started":
+            answer = json.loads(words)
+            if answer["event"] == "leader":
+                continue  # told of every group before it gets its plan
+            yield answer
+            if answer["event"] != "started":
                 return
 
     def assert_alive(self) -> None:
@@ -221,6 +224,20 @@ def test_terms_that_make_no_sense(arena: Arena, mode: str) -> None:
         wire.request(terms if isinstance(terms, bytes) else wire.with_terms(**terms))
 
     _try_each(arena, mode, TERMS, check)
+
+
+@pytest.mark.parametrize("mode", MODES_OF)
+@pytest.mark.parametrize("word", ["", "other", None, 7, ["group"], {}], ids=repr)
+def test_a_way_to_end_that_there_is_none(arena: Arena, mode: str, word: Any) -> None:
+    """A run that lasts is looked at by its mode: one that is none is refused at once, and ends nobody else's."""
+    arena.script(FINE)
+    with arena.runner(MODES_OF[mode]) as runner:
+        wire = Wire(runner)
+        long = wire.with_plan(argv=["/bin/sleep", "0.4"])
+        answers = wire.request(wire.with_terms(mode=word), long)
+        assert [answer["event"] for answer in answers] == ["failed"]
+        wire.assert_alive()
+    arena.assert_clean()
 
 
 PLANS: tuple[Any, ...] = (

@@ -82,7 +82,7 @@ def outer_landlock() -> None:
     calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)
     abi = calls.landlock_abi()
     masks = [rights.handled("fs", abi), 0, 0]
-    landlock.restrict(landlock.ruleset({"masks": masks, "system": [["/", masks[0]]]}), [])
+    landlock.restrict(landlock.ruleset({"masks": masks, "system": [["/", masks[0]]]}), [], traced=False)
 
 
 def masked_proc() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -178,3 +179,14 @@ def test_the_control_git_runs_what_a_config_names(scene: Scene, tmp_path: Path) 
 
     assert mark.exists()
     assert tmp_path.exists()
+
+
+def test_many_new_repositories_do_not_hold_up_the_result(scene: Scene) -> None:
+    """The time after a run grows with what it made, not with its square."""
+    scene.script(
+        "for n in range(100): os.makedirs(f'r{n}/.git/hooks'); open(f'r{n}/.git/hooks/x', 'w').close()"
+    )
+    started = time.monotonic()
+    run = scene.confined()
+    assert run.violated(scene.workspace / "r99/.git")
+    assert time.monotonic() - started < 30

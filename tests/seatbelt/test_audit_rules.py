@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from skillrun.check.profile.audit import assumed, audit
 from skillrun.check.profile.finding import Confidence, Limits
 from skillrun.check.profile.rules import RULES
 from skillrun.problem import Severity
+from skillrun.sandbox.seatbelt.difference import differences
 from skillrun.sandbox.seatbelt.parse import parse
 from skillrun.sandbox.seatbelt.render import render
 
@@ -189,3 +191,29 @@ def test_an_audit_takes_unknown_parameters_as_set() -> None:
     assert {"unix-sockets", "home-write"} <= {finding.problem.rule for finding in audit(profile)}
     profile, made_up = assumed(text, {"OPEN": "1", "HOME_DIR": "/h"})
     assert made_up == {}
+
+
+def test_a_profile_of_many_rules_takes_no_hours() -> None:
+    """What compares rules with each other stops at a bound, and says so."""
+    rules = "\n".join(f'(deny file-ioctl (subpath "/Users/u/p{n}/x"))' for n in range(1010))
+    started = time.process_time()
+    told = [(one.problem.rule, one.problem.message) for one in audit(parse(HEAD + rules))]
+
+    assert any(rule == "size" and "only the first 1000 were compared" in message for rule, message in told)
+    assert time.process_time() - started < 20
+
+
+def test_differences_of_large_profiles() -> None:
+    """What two profiles differ in is found, told for each operation, and what is the same in both is not."""
+    rules = "\n".join(
+        f'(deny file-read* file-write* (subpath "/Users/u/p{n}/x"))(allow file-read-data (subpath "/Users/u/p{n}"))'
+        for n in range(60)
+    )
+    profile = parse(HEAD + rules)
+    other = parse(HEAD + rules.replace("/Users/u/p9/x", "/Users/u/p9/y"))
+    assert list(differences(profile, other)) == [], (
+        "the exact operation allows reading in both, nothing allows the rest"
+    )
+    wider = parse(HEAD + rules + '(allow file-write-data file-write-create (literal "/Users/u/p9/z"))')
+    told = {(one.operation, one.target) for one in differences(profile, wider)}
+    assert told == {("file-write-data", "/Users/u/p9/z"), ("file-write-create", "/Users/u/p9/z")}

@@ -15,18 +15,29 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from skillrun.cli.answers import answer
 from skillrun.host import Host
 from skillrun.launch.preflight import in_a_sandbox
 from skillrun.launch.result import Result, Termination
+from skillrun.launch.scratches import Scratches
 from skillrun.launch.session import Session
+from skillrun.permissions.explain import Access, Decision
 from skillrun.runner import Runner
+from skillrun.sandbox.choose import Choice
 from skillrun.sandbox.seatbelt.backend import LAUNCHER
+from skillrun.sandbox.seatbelt.read_back import read_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKE = Path(__file__).with_name("sandbox_exec.py")
+
+
+def served_by(runner: Runner, session: Session) -> None:
+    """Give a runner the launcher of another platform; its scratch folders lie in that one's folder."""
+    runner.launcher = session
+    runner._scratches = Scratches(session)
 
 
 @dataclass
@@ -79,7 +90,7 @@ def mac(tmp_path: Path) -> Iterator[Mac]:
         workspace=base / "work", skills=[base / "skills"], ceiling=base / "ceiling.yaml", host=host
     ) as runner:
         runner.launcher.close()
-        runner.launcher = Session(temporary=base / "tmp", program=str(program), system="darwin")
+        served_by(runner, Session(temporary=base / "tmp", program=str(program), system="darwin"))
         yield Mac(base, runner, program)
     left = [p for p in psutil.process_iter() if str(base) in " ".join(_words(p))]
     assert not left, left
@@ -266,7 +277,7 @@ def test_memory_and_processes_are_watched(mac: Mac) -> None:
         host=mac.runner.host,
     )
     again.launcher.close()
-    again.launcher = Session(temporary=mac.base / "tmp", program=str(mac.program), system="darwin")
+    served_by(again, Session(temporary=mac.base / "tmp", program=str(mac.program), system="darwin"))
     with again:
         result = again.run("demo")
         assert result.termination is Termination.MEMORY_LIMIT, result
@@ -290,6 +301,69 @@ def test_an_exchanged_script_does_not_run(mac: Mac) -> None:
     assert result.error.rule == "changed-before-start"
 
 
+LOG = """#!{python}
+import json, os, sys
+from pathlib import Path
+pid = int(Path(os.path.dirname(__file__), "pid").read_text())
+assert sys.argv[1:4] == ["show", "--style", "ndjson"], sys.argv
+for who, text in (
+    (pid, "file-read-data /Users/u/.ssh/id"), (pid, "file-read-data /Users/u/.ssh/id"), (pid, "mach-lookup com.apple.x"),
+    (pid, "network-outbound 1.1.1.1:443"), (1, "file-read-data /etc/of-somebody-else"),
+):
+    print(json.dumps(dict(eventMessage="Sandbox: sh(%d) deny(1) %s" % (who, text))))
+print("Timestamp  no json")
+print(json.dumps([1]))
+"""
+
+
+def test_denials_are_read_from_the_log_when_asked(mac: Mac) -> None:
+    """`--backend seatbelt-log` lists what the kernel denied to this run's processes, each once, and nobody else's."""
+    log = mac.base / "log"
+    log.write_text(LOG.replace("{python}", sys.executable))
+    log.chmod(0o755)
+    mac.script(f"#!/bin/sh\necho $$ > {mac.base}/pid\nexit 1\n", name="main.sh")
+    session = Session(temporary=mac.base / "tmp", program=str(mac.program), log=str(log), system="darwin")
+    served_by(mac.runner, session)
+    assert mac.run().denials == ()
+    mac.runner._choice = Choice(backend="seatbelt-log")
+    denied = mac.run().denials
+    mac.runner.launcher.close()
+
+    assert [(one.operation, str(one.path), one.fix, one.evidence) for one in denied] == [
+        ("read", "/Users/u/.ssh/id", None, "kernel"),  # a secret: no flag is proposed
+        ("mach-lookup", "None", None, "kernel"),
+        ("network", "None", "--network", "kernel"),
+    ]
+
+
+def test_a_script_that_vanished_does_not_run(mac: Mac) -> None:
+    """A script, or the folder it runs in, that is gone when it should start is told as a change."""
+    mac.script("#!/bin/sh\necho one\n", name="main.sh")
+    result = mac.run(on_plan=lambda ready, _: ready.policy.script.unlink())
+    assert result.error is not None
+    assert result.error.rule == "changed-before-start"
+    mac.script("#!/bin/sh\necho one\n", name="main.sh")
+    result = mac.run(on_plan=lambda *_: (mac.base / "work").rename(mac.base / "work2"))
+    (mac.base / "work2").rename(mac.base / "work")
+    assert result.error is not None
+    assert result.error.rule == "changed-before-start"
+
+
+def test_a_watch_that_fails_leaves_nothing(mac: Mac, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the watch itself breaks, the run is ended and that is told."""
+    from skillrun.launch.watch import Watch
+
+    mac.script("#!/bin/sh\nsleep 60\n", name="main.sh")
+
+    def broken(*_: object) -> None:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(Watch, "_over", broken)
+    result = mac.run()
+    assert result.termination is Termination.FAILED_TO_START
+    assert "the watch failed: no such thing" in (result.error.message if result.error else "")
+
+
 def test_several_runs_at_once(mac: Mac) -> None:
     """Runs of several threads are apart, and all end."""
     mac.script("#!/bin/sh\necho $1 $TMPDIR\n", name="main.sh")
@@ -311,6 +385,39 @@ def test_without_sandbox_exec_nothing_runs(mac: Mac) -> None:
     assert result.termination is Termination.REFUSED
     assert result.error is not None
     assert "sandbox-exec" in result.error.message
+
+
+def test_explain_and_the_profile_give_one_answer(mac: Mac) -> None:
+    """C-15: what `explain` says of a path is what the profile of a run decides, the system's own paths included."""
+    mac.script("#!/bin/sh\n", name="main.sh", front="fs_read: [data]\nfs_write: [out]")
+    for folder in ("data", "out", "other"):
+        (mac.base / "work" / folder).mkdir()
+    preview = mac.runner.preview("demo")
+    assert preview.chosen.backend is not None
+    assert preview.chosen.backend.name == "seatbelt"
+    profile = read_back(preview.ready.policy, dict(preview.ready.grant.missing))
+    work = f"{mac.base}/work"
+    asked = [
+        f"{work}/data/x",
+        f"{work}/out/x",
+        f"{work}/out/.env",
+        f"{work}/out/.git/hooks/x",
+        f"{work}/other/x",
+    ]
+    asked += [
+        "/usr/lib/libz.dylib",
+        "/dev/null",
+        "/private/etc/passwd",
+        "/private/etc/master.passwd",
+        f"{mac.base}/home/x",
+    ]
+    for access, operation in ((Access.READ, "file-read-data"), (Access.WRITE, "file-write-data")):
+        for found in answer(preview, access, asked):
+            given = {"vnode-type": "CHARACTER-DEVICE"}
+            allowed = profile.decide(operation, found.resolved or "", given).allowed
+            assert (found.decision is Decision.ALLOWED) is allowed, found
+    read = {one.target: one.decision.value for one in answer(preview, Access.READ, asked)}
+    assert (read["/usr/lib/libz.dylib"], read[f"{work}/other/x"]) == ("allowed", "denied")
 
 
 def test_the_launcher_is_named_by_its_absolute_path() -> None:

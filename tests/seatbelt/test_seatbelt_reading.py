@@ -6,6 +6,7 @@ import os
 import random
 import re
 import time
+import unicodedata
 
 import pytest
 
@@ -154,7 +155,7 @@ def test_both_engines_agree() -> None:
     """The automaton and Python's engine find the same, on random patterns that Python can be trusted with."""
     rng = random.Random(SEED)
     compared = 0
-    while compared < 1500:
+    while compared < 800:
         text = "".join(
             rng.choice(["a", "b", "[ab]", "[^a]", ".", "(a", ")", "|", "*", "?", "+", "^", "$"])
             for _ in range(rng.randint(1, 7))
@@ -181,7 +182,8 @@ def test_folded_patterns_match_both_cases_and_nothing_else() -> None:
         pattern = compiled(f"^{folded(text)}$")
         assert pattern.dead is None, (SEED, text, pattern.dead)
         assert pattern.search(text), (SEED, text)
-        assert pattern.search(text.swapcase() if "é" not in text else text), (SEED, text)
+        assert pattern.search(text.swapcase()), (SEED, text)
+        assert pattern.search(unicodedata.normalize("NFD", text)), (SEED, text)
         assert not pattern.search(text + "x"), (SEED, text)
 
 
@@ -198,7 +200,7 @@ def test_fuzz_of_the_reader() -> None:
     rng = random.Random(SEED)
     whole = '(version 1)\n(deny default)\n(define (f p) (allow file-read* (subpath p)))\n(f "/a")\n(if (param "P") (deny signal (target self)))'
     slowest = 0.0
-    for number in range(FUZZ * 5 or 4000):
+    for number in range(FUZZ * 5 or 2000):
         if number % 2:
             text = " ".join(rng.choice(PIECES) for _ in range(rng.randint(1, 40)))
         else:

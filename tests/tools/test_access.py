@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from skillrun.errors import ConfigError, UsageError
 from skillrun.permissions.access import NamedPath, Pin
 from skillrun.running.call import Call
 from skillrun.sandbox import landscape
+from skillrun.tools.script_tool import script_tools
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,6 +192,42 @@ def test_the_operator_can_take_it_away(world: World) -> None:
         if item.value == str(world.workspace / "a.txt")
     ]
     assert items == [("argument file", "a.txt")]
+
+
+def test_the_operator_can_declare_it(world: World) -> None:
+    """A skill that declares nothing: the operator's file says that an argument is a file to read, and it is granted."""
+    world.skill("demo", scripts={"read.py": SCRIPTS["read.py"]})
+    world.file("a.txt", "content of a")
+    assert "content" not in world.tools(CEILING)["demo__read"].call({"args": ["a.txt"]}).text
+    entry = "skills: {demo: {request: {scripts: {read.py: {parameters: {file: {arg: 1, access: read}}}}}}}\n"
+    runner = world.runner(
+        "sandbox: {fs_read: ['${workspace}']}\n" + entry, skills=[world.workspace / "skills"]
+    )
+    [tool] = script_tools(runner)[0]
+    assert list(tool.input_schema["properties"]) == ["file"]
+    assert tool.call({"file": "a.txt"}).text == "content of a"
+
+
+@pytest.mark.parametrize("level2", [True, False])
+def test_both_levels_give_the_one_file(world: World, level2: bool) -> None:
+    """With namespaces and without: the named file and no sibling, and the receipt says at which level."""
+    world.skill("demo", front=FRONT, scripts=SCRIPTS)
+    world.file("a.txt", "content of a")
+    world.file("b.txt", "content of b")
+    world.file("out/keep.txt", "before")
+    runner = world.runner(CEILING)
+    probe = runner.launcher.probe()
+    if not (probe.level2 or probe.landlock >= 3):
+        pytest.skip("neither level is to be had here")
+    runner.launcher.probe = lambda: replace(probe, level2=probe.level2 and level2)  # type: ignore[method-assign] # the seam of this test
+    tools = {tool.name: tool for tool in script_tools(runner)[0]}
+    both = tools["demo__read"].call({"file": "a.txt", "other": "b.txt"})
+    assert "content of a" in both.text
+    assert "content of b" not in both.text
+    assert both.result is not None
+    assert both.result.level == (2 if level2 and probe.level2 else 1)
+    assert tools["demo__write"].call({"file": "out/new.txt"}).text == "ok"
+    assert (world.workspace / "out" / "new.txt").read_text() == "written"
 
 
 def test_a_refusal_names_the_parameter(world: World) -> None:

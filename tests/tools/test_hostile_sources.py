@@ -56,7 +56,9 @@ PYTHON = {
         "d = {0: 0}  # argparse", *[f"d = {{**d, {n}: d}}  # argparse" for n in range(8000)]
     ),
     "many functions": _python(*[f"def a{n}(p):\n p.add_argument('x')" for n in range(6000)]),
-    "many parsers": _python(*[f"p{n} = argparse.ArgumentParser()" for n in range(8000)]),
+    "many parsers": _python(
+        "# " + "p1 " * 300000, *[f"p{n} = argparse.ArgumentParser()" for n in range(16000)]
+    ),
     "lines in blocks of a text": _python("s = '''" + " def a\n argparse\n" * 20000 + "'''"),
     "words before colons": _python("s = '" + "a:" * 100000 + "'"),
     "f-strings": _python("p.add_argument('--x', default=f'" + "{p!r:{p}}" * 30000 + "')"),
@@ -72,6 +74,15 @@ NODE = {
     "many names": "const {parseArgs} = require('util');"
     + "".join(f"let a{n}=[];" for n in range(60000))
     + "parseArgs({options:{}})",
+    "many options": "const {parseArgs} = require('util'); parseArgs({options:{"
+    + ",".join(f"a{n}:{{type:'string'}}" for n in range(2000))
+    + "}})",
+    "expressions in expressions": "const {parseArgs} = require('util');"
+    + "".join(f"let a{n}=[f(" for n in range(9000))
+    + ")]" * 9000
+    + "parseArgs({options:{"
+    + ",".join(f"b{n}:a{n}" for n in range(9000))
+    + "}})",
     "names in names": "const {parseArgs} = require('util'); let x={"
     + ",".join(f"a{n}:y" for n in range(4000))
     + "}; let y={"

@@ -203,6 +203,20 @@ def test_progress_from_a_script(world: World, ending: str) -> None:
     assert heard == [("demo__x", "half", 1, 2)]
 
 
+def test_events_and_files_of_a_run_that_is_not_confined(world: World) -> None:
+    """Where the operator switched the sandbox off, both come all the same."""
+    world.skill("demo", scripts={"x.sh": EVENTS["sh"] + 'echo data > "$SKILLRUN_OUTPUT_DIR/a.txt"\n'})
+    heard: list[Any] = []
+    box = world.box(
+        ceiling="sandbox: {enabled: false}\n",
+        on_progress=[lambda _, progress: heard.append(progress.message)],
+    )
+    outcome = box.turn().call("demo__x")
+    assert (outcome.text, heard) == ("out\n[file: a.txt]", ["half"])
+    assert outcome.result is not None
+    assert outcome.result.backend == "passthrough"
+
+
 def test_events_are_bounded_and_never_hold_a_script_up(world: World) -> None:
     """A flood, a line without an end, and lines that are no events: drained, at most 1,000 told, and the script ends."""
     script = """\
@@ -309,16 +323,16 @@ def test_a_skill_that_changed_since_is_not_called(world: World) -> None:
 
 
 def test_calls_run_side_by_side_and_answer_in_order(world: World) -> None:
-    """Four sleeps of a second take less than three, and the outcomes stand in the order of the calls."""
+    """Four sleeps of 7.4 seconds together take less than six, and the outcomes stand in the order of the calls."""
     import time
 
     world.skill("demo", scripts={"x.py": "#!/usr/bin/env python3\nimport argparse, time\np = argparse.ArgumentParser()\n"
                                           "p.add_argument('n', type=float)\na = p.parse_args()\ntime.sleep(a.n)\nprint(a.n)\n"})  # fmt: skip
     turn = world.box(workers=4).turn()
     began = time.monotonic()
-    outcomes = turn.answer_all([ToolCall("demo__x", {"n": n}, str(n)) for n in (1, 0.9, 0.8, 0.7)])
-    assert [one.text for one in outcomes] == ["1.0", "0.9", "0.8", "0.7"]
-    assert time.monotonic() - began < 3
+    outcomes = turn.answer_all([ToolCall("demo__x", {"n": n}, str(n)) for n in (2, 1.9, 1.8, 1.7)])
+    assert [one.text for one in outcomes] == ["2.0", "1.9", "1.8", "1.7"]
+    assert time.monotonic() - began < 6
     assert turn.answer_all([]) == []
 
 

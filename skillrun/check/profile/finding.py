@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 USER_HOME: Final = "/Users/you"
 """The home folder that questions are asked about where a profile names none."""
 _HOME: Final = re.compile(r"^/Users/[^/*?()\[\]]+(?=/|$)")
+MOST_COMPARED: Final = 1_000
 _MOST_HOMES: Final = 4
 PATH_FILTERS: Final = frozenset({"literal", "subpath", "prefix", "regex"})
 
@@ -65,6 +66,11 @@ class Subject:
     def rules(self) -> tuple[Rule, ...]:
         """The rules, in the order of the text."""
         return self.profile.rules
+
+    @property
+    def compared(self) -> tuple[Rule, ...]:
+        """The rules that are compared with all others, which takes the square of their number."""
+        return self.rules[:MOST_COMPARED]
 
     def filters(self, rule: Rule) -> Iterator[Filter]:
         """Give every filter of a rule, also those inside others."""

@@ -23,7 +23,7 @@ _TEMPORARY = tuple(map(Path, ("/tmp", "/var/tmp")))  # noqa: S108 - paths to com
 
 def beyond(subject: Subject, kind: Kind) -> Iterator[tuple[Used, Path]]:
     """Give the uses of files that nobody asked for and that no run has by itself, each path once, with what it resolves to."""
-    place = subject.project.place(subject.skill)
+    place = subject.place
     seen: set[Path] = set()
     for used in subject.uses(kind):
         if used.use.value is None:

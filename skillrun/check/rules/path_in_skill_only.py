@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from skillrun.check.subject import Subject
 
 
-def find(subject: Subject, project: Project) -> Iterator[Finding]:
+def find(subject: Subject, project: Project) -> Iterator[Finding]:  # noqa: ARG001 - the shape of every rule
     """Give each such line of the request."""
     if subject.request.cwd is Cwd.SKILL:
         return
-    skill, resolver = project.place(subject.skill).skill, project.resolver_for(subject.skill)
+    skill, resolver = subject.place.skill, subject.resolver
     for asked in (*subject.request.of(Capability.FS_READ), *subject.request.of(Capability.FS_WRITE)):
         text = str(asked.value)
         if text.startswith(("/", "~", "$")) or text.strip("./") == "":

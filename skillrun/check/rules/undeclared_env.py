@@ -13,6 +13,7 @@ taken only where they look like a secret or have a default, and are medium.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from skillrun.check.rule import Rule
@@ -21,6 +22,7 @@ from skillrun.check.static.use import Kind
 from skillrun.permissions.environment import always_passed, refusal
 from skillrun.permissions.grant import Capability
 from skillrun.problem import Severity
+from skillrun.resources import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,19 +31,10 @@ if TYPE_CHECKING:
     from skillrun.check.project import Project
     from skillrun.check.subject import Subject
 
-# Where things are installed or which session this is: a script that looks at it works without it too.
-_HARMLESS = frozenset((
-    "PATH", "HOME", "USER", "USERNAME", "LOGNAME", "SHELL", "PWD", "TEMP", "TMP", "TMPDIR", "EDITOR", "VISUAL", "PAGER",
-    "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
-    "TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "DEBUG", "NODE_ENV",
-    "CI", "GITHUB_ACTIONS", "GITLAB_CI", "CIRCLECI", "TRAVIS", "BUILDKITE", "JENKINS_URL",
-    "CLAUDE_PLUGIN_ROOT", "CLAUDE_SKILL_DIR", "SKILL_DIR", "WORKSPACE",
-))  # fmt: skip
-
 
 def asks_for(name: str) -> bool:
     """Whether a variable is one that a script would have to ask for."""
-    return name not in always_passed() and name not in _HARMLESS and not name.startswith("SKILLRUN_")
+    return name not in always_passed() and name not in _harmless() and not name.startswith("SKILLRUN_")
 
 
 def find(subject: Subject, project: Project) -> Iterator[Finding]:  # noqa: ARG001 - the shape of every rule
@@ -66,6 +59,11 @@ def find(subject: Subject, project: Project) -> Iterator[Finding]:  # noqa: ARG0
             severity=weight(subject),
             help=advice,
         )
+
+
+@functools.cache
+def _harmless() -> frozenset[str]:
+    return frozenset(table("check/variables")["names"])
 
 
 RULE = Rule("undeclared-env", Severity.WARNING, __name__, one=find)

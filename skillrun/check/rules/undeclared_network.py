@@ -6,7 +6,8 @@ network, or a list that the host is not on.
 **Why it matters.** Under skillrun the call fails. Everywhere else it goes through, and nothing in the skill
 says so.
 
-**How sure.** A call of a known name: high. An import alone, or a command inside a string: medium. What connects
+**How sure.** A call of a known name: high. An import alone, or a command inside a string: medium. A module that only
+listens: low. What connects
 is listed in `profiles/check/network.yaml`; a library that is not there is not seen.
 
 **Example.** `requests.get("https://api.example.com/v1")` in a skill without `network`.
@@ -49,9 +50,13 @@ def find(subject: Subject, project: Project) -> Iterator[Finding]:  # noqa: ARG0
             continue
         seen.add(key)
         where = f" to `{host}`" if host is not None else ""
+        does = (
+            "imports what is there to connect" if used.use.what.startswith("import ") else f"connects{where}"
+        )
         yield RULE.finding(
             subject,
-            f"`{used.script.name}` connects{where} (`{used.use.what}`), and the skill does not ask for {'that host' if asked else 'a network'}",
+            f"`{used.script.name}` {does} (`{used.use.what}`), and the skill does not ask for "
+            f"{'that host' if asked else 'a network'}",
             key=key,
             at=used.at,
             confidence=used.use.confidence,

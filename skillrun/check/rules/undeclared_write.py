@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from skillrun.check.subject import Subject
 
 
-def find(subject: Subject, project: Project) -> Iterator[Finding]:
+def find(subject: Subject, project: Project) -> Iterator[Finding]:  # noqa: ARG001 - the shape of every rule
     """Give each path once; the home folder and the skill's own have rules of their own."""
-    own = project.place(subject.skill).skill
+    own = subject.place.skill
     for used, path in beyond(subject, Kind.WRITE):
         if in_home(path) or (inside(path, own) and str(used.use.value).startswith("${skill}")):
             continue

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from skillrun.check.subject import Subject
 
 
-def find(subject: Subject, project: Project) -> Iterator[Finding]:
+def find(subject: Subject, project: Project) -> Iterator[Finding]:  # noqa: ARG001 - the shape of every rule
     """Give each path below the skill that is reached from the script's own place."""
-    own = project.place(subject.skill).skill
+    own = subject.place.skill
     for used, path in beyond(subject, Kind.WRITE):
         if inside(path, own) and str(used.use.value).startswith("${skill}"):
             yield RULE.finding(

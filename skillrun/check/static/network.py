@@ -55,13 +55,14 @@ def is_node_module(name: str) -> bool:
     return name in _node()
 
 
-def host_in(text: str) -> str | None:
+def host_in(text: str, *, whole: bool = True) -> str | None:
     """Return `host` or `host:port` of the address that a text begins with, in the spelling of a request; None: there is none.
 
-    The host must be complete: `https://api.` with something unknown behind it names nobody.
+    `whole` is false for the known beginning of a text: the host must then end inside it, since `https://api`
+    with something unknown behind it names nobody.
     """
     match = _ADDRESS.match(text)
-    if match is None:
+    if match is None or match[2].endswith(".") or (not whole and match.end() == len(text)):
         return None
     try:
         rule = Endpoint(match[2].strip("[]"), int(match[3] or _PORTS[match[1]]))

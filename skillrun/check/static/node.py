@@ -20,7 +20,9 @@ _MODULE = re.compile(
     re.MULTILINE,
 )
 _TYPES_ONLY = re.compile(r"import\s+type\b[^'\"]*$")
-_FETCH = re.compile(r"(?<![.\w$])(?:(?:globalThis|window)\.)?fetch\s*\(\s*(?:(['\"`])(?P<url>[^'\"`\n]*))?")
+_FETCH = re.compile(
+    r"(?<![.\w$])(?:(?:globalThis|window)\.)?fetch\s*\(\s*(?:(['\"`])(?P<url>[^'\"`\n]*)(?P<more>\1\s*\+)?)?"
+)
 _DEFINES_FETCH = re.compile(
     r"(?:function|async)\s+fetch\s*\(|\b(?:const|let|var)\s+fetch\b|import\s*\{[^}]*\bfetch\b"
 )
@@ -32,6 +34,8 @@ _FILE = re.compile(
     r"\b(?P<call>(?:write|append|read)File(?:Sync)?|mkdir(?:Sync)?|rm(?:Sync)?|unlink(?:Sync)?|create(?:Write|Read)Stream"
     r"|readdir(?:Sync)?)\s*\(\s*(?P<quote>['\"`])(?P<path>[^'\"`$\n]+)(?P<end>['\"`]|\$\{)"
 )
+_SERVES = re.compile(r"\bcreateServer\s*\(")
+_ASKS = re.compile(r"\bhttps?\.(?:get|request)\s*\(|\bconnect\s*\(")
 _HOME = re.compile(r"\bhomedir\s*\(\s*\)(?P<rest>(?:\s*,\s*['\"][^'\"\n]*['\"])*)")
 _RUN = re.compile(
     r"(?<![.\w])(?:(?:child_process|cp)\.)?(?P<call>exec|execSync|spawn|spawnSync|execFile|execFileSync|execa|execaSync)"
@@ -92,17 +96,15 @@ class _File:
         if not _DEFINES_FETCH.search(self.code):
             for match in _FETCH.finditer(self.code):
                 connected = True
-                yield self.use(
-                    Kind.NETWORK,
-                    network.host_in((match["url"] or "").partition("${")[0]),
-                    match.start(),
-                    "fetch",
-                )
+                known, unknown, _ = (match["url"] or "").partition("${")
+                host = network.host_in(known, whole=not unknown and not match["more"])
+                yield self.use(Kind.NETWORK, host, match.start(), "fetch")
         for match in () if connected else self.modules:
             if network.is_node_module(match["name"]):
-                yield self.use(
-                    Kind.NETWORK, None, match.start(), f"import {match['name']}", Confidence.MEDIUM
-                )
+                # What only listens may well stay on this machine.
+                listens = _SERVES.search(self.code) is not None and _ASKS.search(self.code) is None
+                sure = Confidence.LOW if listens else Confidence.MEDIUM
+                yield self.use(Kind.NETWORK, None, match.start(), f"import {match['name']}", sure)
                 break
         yield from self.variables()
         for match in _FILE.finditer(self.code):

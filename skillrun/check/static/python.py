@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 import warnings
 from typing import TYPE_CHECKING, Final
@@ -10,31 +11,11 @@ from typing import TYPE_CHECKING, Final
 from skillrun.check.static import network
 from skillrun.check.static.python_values import SCRATCH, Names, Text
 from skillrun.check.static.use import Confidence, Fault, Kind, Reading, Use
+from skillrun.resources import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Modules of the language, and common ones that never connect by themselves.
-_OWN_MODULES: Final = sys.stdlib_module_names | {
-    "yaml",
-    "numpy",
-    "PIL",
-    "matplotlib",
-    "rich",
-    "jinja2",
-    "docx",
-    "pptx",
-    "openpyxl",
-    "lxml",
-    "click",
-    "bs4",
-    "markdown",
-    "tabulate",
-    "pypdf",
-    "pdfplumber",
-    "reportlab",
-    "scipy",
-}
 _NOT_NODES: Final = frozenset(
     {
         "id",
@@ -68,70 +49,6 @@ _CHILDREN.update(
         ast.Attribute: ("value",),
     }
 )
-
-_READ_METHODS: Final = frozenset({"read_text", "read_bytes", "iterdir", "glob", "rglob"})
-_WRITE_METHODS: Final = frozenset(
-    {"write_text", "write_bytes", "mkdir", "touch", "unlink", "rmdir", "symlink_to", "hardlink_to"}
-)
-_SAVES: Final = frozenset({"to_csv", "to_json", "to_excel", "to_parquet", "to_html", "savefig"})
-_OPENERS: Final = frozenset({"open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open"})
-_READERS: Final = frozenset(
-    {
-        "os.listdir",
-        "os.scandir",
-        "os.walk",
-        "glob.glob",
-        "glob.iglob",
-        "pandas.read_csv",
-        "pandas.read_json",
-        "pandas.read_excel",
-        "numpy.load",
-        "numpy.loadtxt",
-    }
-)
-_WRITERS: Final = frozenset(
-    {
-        "os.makedirs",
-        "os.mkdir",
-        "os.remove",
-        "os.unlink",
-        "os.rmdir",
-        "os.removedirs",
-        "shutil.rmtree",
-        "os.symlink",
-        "os.link",
-        "os.chmod",
-        "os.utime",
-        "sqlite3.connect",
-        "shelve.open",
-        "dbm.open",
-        "numpy.save",
-        "logging.FileHandler",
-    }
-)
-_COPIERS: Final = frozenset({"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree"})
-_MOVERS: Final = frozenset({"shutil.move", "os.rename", "os.replace", "os.renames"})
-_STARTERS: Final = frozenset(
-    {
-        "subprocess.run",
-        "subprocess.Popen",
-        "subprocess.call",
-        "subprocess.check_call",
-        "subprocess.check_output",
-        "subprocess.getoutput",
-        "subprocess.getstatusoutput",
-        "os.system",
-        "os.popen",
-        "os.execv",
-        "os.execvp",
-        "os.execvpe",
-        "os.spawnvp",
-        "pty.spawn",
-        "asyncio.create_subprocess_shell",
-    }
-)
-_SPREAD: Final = frozenset({"os.execl", "os.execlp", "asyncio.create_subprocess_exec"})
-_VARIABLES: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.pop", "os.environb.get"})
 
 
 def read(source: bytes, *, file: str) -> Reading:
@@ -189,12 +106,12 @@ class _File:
 
     @property
     def foreign(self) -> bool:
-        return any(name.split(".")[0] not in _OWN_MODULES for name, _ in self.imported)
+        return any(name.split(".")[0] not in _own_modules() for name, _ in self.imported)
 
     def gather(self, tree: ast.Module) -> None:
         """Walk the tree once. Not `ast.walk`: that takes several times as long as the parsing did."""
         stack: list[ast.AST] = [tree]
-        pop, push = stack.pop, stack.append
+        pop, push, plain = stack.pop, stack.append, _PLAIN
         while stack:
             node = pop()
             cls = node.__class__
@@ -204,10 +121,11 @@ class _File:
                 self.bind(node)
             for field in _CHILDREN[cls]:
                 value = getattr(node, field)
-                if value.__class__ is list:
-                    stack.extend(inner for inner in value if inner.__class__ not in _PLAIN)
-                elif value is not None and value.__class__ not in _PLAIN:
-                    push(value)
+                if value.__class__ is not list:
+                    if value.__class__ not in plain:
+                        push(value)
+                elif value:
+                    stack += [inner for inner in value if inner.__class__ not in plain]
         # Reported in the order of the file.
         self.calls.sort(key=_position)
         self.subscripts.sort(key=_position)
@@ -264,7 +182,7 @@ class _File:
 
     def call(self, node: ast.Call) -> Iterator[Use]:
         name = self.names.dotted(node.func)
-        kind = _CALLS.get(name) if name is not None else None
+        kind = _calls().get(name) if name is not None else None
         if kind is not None and name is not None:
             yield from kind(self, node, name)
         elif name is not None and network.is_call(name):
@@ -300,12 +218,12 @@ class _File:
     def method(self, node: ast.Call, func: ast.Attribute) -> Iterator[Use]:
         """Understand a method of a path whose text is known, and savers that name their file."""
         attr = func.attr
-        if attr in _READ_METHODS or attr in _WRITE_METHODS:
-            kind = Kind.READ if attr in _READ_METHODS else Kind.WRITE
+        kind = _methods().get(attr)
+        if kind is not None:
             yield from self.path(kind, node, func.value, attr)
         elif attr == "open":
             yield from self.opened(node, func.value, node.args[:1], attr)
-        elif attr in _SAVES:
+        elif attr in _savers():
             yield from self.paths(Kind.WRITE, node, node.args[:1], attr, Confidence.MEDIUM)
 
     def opened(self, node: ast.Call, path: ast.expr | None, mode: list[ast.expr], what: str) -> Iterator[Use]:
@@ -395,7 +313,7 @@ class _File:
             *(word.value for word in node.keywords if word.arg in {"url", "base_url"}),
         )
         texts = (self.names.text(argument) for argument in arguments)
-        hosts = (network.host_in(text.known) for text in texts if text is not None)
+        hosts = (network.host_in(text.known, whole=text.exact) for text in texts if text is not None)
         host = next((host for host in hosts if host is not None), None)
         yield Use(Kind.NETWORK, host, node.lineno, node.col_offset + 1, name)
 
@@ -405,16 +323,6 @@ class _File:
         return Use(kind, text.known, node.lineno, node.col_offset + 1, what, confidence, text.exact)
 
 
-_CALLS: Final[dict[str, Callable[[_File, ast.Call, str], Iterator[Use]]]] = {
-    **dict.fromkeys(_OPENERS, _File.open_call),
-    **dict.fromkeys(_READERS, _File.read_call),
-    **dict.fromkeys(_WRITERS, _File.write_call),
-    **dict.fromkeys(_COPIERS, _File.copy_call),
-    **dict.fromkeys(_MOVERS, _File.move_call),
-    **dict.fromkeys(_STARTERS, _File.start_call),
-    **dict.fromkeys(_SPREAD, _File.spread_call),
-    **dict.fromkeys(_VARIABLES, _File.variable_call),
-}
 _PLAIN: Final = frozenset(
     {
         str,
@@ -445,3 +353,40 @@ def _position(node: ast.expr) -> tuple[int, int]:
 def _is_local(argument: ast.expr) -> bool:
     """Whether an argument of a socket says that it stays on this machine."""
     return isinstance(argument, ast.Attribute) and argument.attr in {"AF_UNIX", "AF_NETLINK", "AF_PACKET"}
+
+
+@functools.cache
+def _calls() -> dict[str, Callable[[_File, ast.Call, str], Iterator[Use]]]:
+    """Return what to do with each call that is known by name."""
+    readers: dict[str, Callable[[_File, ast.Call, str], Iterator[Use]]] = {
+        "opens": _File.open_call,
+        "reads": _File.read_call,
+        "writes": _File.write_call,
+        "copies": _File.copy_call,
+        "moves": _File.move_call,
+        "starts": _File.start_call,
+        "spreads": _File.spread_call,
+        "variables": _File.variable_call,
+    }
+    known = table("check/python")["calls"]
+    return {name: reader for kind, reader in readers.items() for name in known[kind]["names"]}
+
+
+@functools.cache
+def _methods() -> dict[str, Kind]:
+    known = table("check/python")["methods"]
+    return {
+        name: kind
+        for key, kind in (("reads", Kind.READ), ("writes", Kind.WRITE))
+        for name in known[key]["names"]
+    }
+
+
+@functools.cache
+def _savers() -> frozenset[str]:
+    return frozenset(table("check/python")["methods"]["saves"]["names"])
+
+
+@functools.cache
+def _own_modules() -> frozenset[str]:
+    return frozenset(sys.stdlib_module_names) | frozenset(table("check/python")["quiet_modules"]["names"])

@@ -95,7 +95,7 @@ def _command(command: Command, words: Words) -> Iterator[Use]:
         return
     known = [None if UNKNOWN in word else word for word in line]
     if network.is_program(known):
-        hosts = (network.host_in(word.partition(UNKNOWN)[0]) for word in line)
+        hosts = (network.host_in(word.partition(UNKNOWN)[0], whole=UNKNOWN not in word) for word in line)
         host = next((host for host in hosts if host is not None), None)
         yield Use(
             Kind.NETWORK, host, command.line, command.column, " ".join(w for w in known[:2] if w is not None)

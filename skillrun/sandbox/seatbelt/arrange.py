@@ -162,10 +162,11 @@ def _kept(landscape: Landscape, roots: Sequence[str], writes: Sequence[str]) -> 
     below = tuple(f"{root.rstrip('/')}/" for root in writes)
     # A write root in, or itself, something kept: these and the folders above are few, so they are looked up by name.
     at_or_above = {root[:place] for root in below for place, letter in enumerate(root) if letter == "/"}
-    texts = [(str(kept.path), kept.readable) for kept in landscape.kept]
-    hidden = {path for path, readable in texts if not readable}
+    hidden = {str(kept.path) for kept in landscape.kept if not kept.readable}
     guarded = {
-        path for path, readable in texts if readable and (path.startswith(below) or path in at_or_above)
+        path
+        for kept in landscape.kept
+        if kept.readable and ((path := str(kept.path)).startswith(below) or path in at_or_above)
     }
     # A name that is protected and secret is hidden, and counts as kept in either list.
     guarded_places = _grouped(guarded, protected_names(), writes, besides=hidden)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from skillrun.sandbox.landscape import Landscape
     from skillrun.sandbox.policy import Policy
 
+NAME: Final = "seatbelt"
 LAUNCHER: Final = "/usr/bin/sandbox-exec"
 """By its absolute path: one found on PATH could be anybody's."""
 # The folders of `profiles/seatbelt/system.sb.j2` that hold programs.
@@ -23,9 +24,17 @@ _SYSTEM_PATH: Final = frozenset({"/usr/bin", "/bin", "/usr/sbin", "/sbin"})
 
 @dataclass(frozen=True, slots=True)
 class Seatbelt:
-    """A generated profile and sandbox-exec. Rendered and evaluated on every platform, run on macOS."""
+    """A generated profile and sandbox-exec. Rendered and evaluated on every platform, run on macOS.
 
-    name: str = "seatbelt"
+    `log` also reads from the system's log what was denied.
+    """
+
+    log: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name that `--backend` takes."""
+        return f"{NAME}-log" if self.log else NAME
 
     def problems(self, probe: Probe) -> tuple[Problem, ...]:
         """Say why this backend can't be used on this host."""
@@ -70,7 +79,7 @@ class Seatbelt:
         rendered = render(policy, landscape)
         plan = wire(policy, landscape, mode="session", rules=())
         return LaunchPlan(
-            backend=self.name,
+            backend=NAME,
             level=None,
             guarantees=self.guarantees(policy, probe),
             wire={
@@ -78,6 +87,7 @@ class Seatbelt:
                 "env": {**plan["env"], "PATH": search_path(policy)},
                 "profile": rendered.text,
                 "parameters": list(rendered.parameters),
+                "log": self.log,
             },
             warnings=(
                 warning(

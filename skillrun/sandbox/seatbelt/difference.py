@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from skillrun.sandbox.seatbelt.evaluate import Decision, Evaluator
+from skillrun.sandbox.seatbelt.evaluate import Decision, Evaluator, OperationRules
 from skillrun.sandbox.seatbelt.tables import filter_kinds, operations
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ _ALWAYS: Final = (
 )
 _ADDRESSES: Final = ("tcp://93.184.216.34:443", "tcp://127.0.0.1:8080", "udp://8.8.8.8:53")
 _RELATIONS: Final = ("self", "same-sandbox", "children", "others", "pgrp", "initproc")
+_NONE: Final = OperationRules((), None)
+MOST_TARGETS: Final = 2_000
+"""Paths, and names, that both profiles are asked about."""
 _FILES: Final = ("file", "process-exec", "fs-")
 
 
@@ -45,15 +48,39 @@ def differences(before: Profile, after: Profile) -> Iterator[Different]:
     """
     old, new = Evaluator(before), Evaluator(after)
     texts = _targets(before) | _targets(after)
-    paths = sorted({*_ALWAYS, *(text for text in texts if text.startswith("/"))})
-    names = sorted({text for text in texts if not text.startswith("/")} | {"x"})
+    paths = sorted({*_ALWAYS, *(text for text in texts if text.startswith("/"))})[:MOST_TARGETS]
+    names = sorted({text for text in texts if not text.startswith("/")} | {"x"})[:MOST_TARGETS]
+    known: dict[tuple[object, ...], list[Different]] = {}
     for operation in sorted(operations().parents):
         if operation == "default" or (operation.endswith("*") and operation != "process-exec*"):
             continue
-        for target in _asked(operation, paths, names):
-            one, other = old.decide(operation, target), new.decide(operation, target)
-            if one.allowed is not other.allowed:
-                yield Different(operation, target, one, other)
+        asked = _asked(operation, paths, names)
+        # Operations that no rule tells apart have one answer: most fall back to their family's.
+        key = (
+            *(one for side in (old, new) for one in _rules(side, operation)),
+            asked[0],
+            len(asked),
+            _root(operation),
+        )
+        if key not in known:
+            known[key] = [
+                Different(operation, target, one, other)
+                for target in asked
+                if (one := old.decide(operation, target)).allowed
+                is not (other := new.decide(operation, target)).allowed
+            ]
+        yield from (replace(one, operation=operation) for one in known[key])
+
+
+def _rules(side: Evaluator, operation: str) -> tuple[str, ...]:
+    """Return the steps on an operation's way up that have rules of their own."""
+    return tuple(step for step in operations().line(operation) if side.rules(step) != _NONE)
+
+
+def _root(operation: str) -> tuple[str, str]:
+    """Return what else an answer depends on: the root of the tree, and how a question is read."""
+    line = operations().line(operation)
+    return line[-1], line[0].partition("-")[0]
 
 
 def _asked(operation: str, paths: list[str], names: list[str]) -> list[str]:

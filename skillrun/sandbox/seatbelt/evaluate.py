@@ -51,7 +51,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class OperationRules:
     """The rules of one operation: filtered ones from the last to the first, and the last of the others."""
 
     filtered: tuple[tuple[Matcher, Rule], ...]
@@ -82,7 +82,7 @@ class Evaluator:
     """A profile, ready for many questions. The filters of an operation are made when it is first asked about."""
 
     profile: Profile
-    _known: dict[str, _Rules] = field(default_factory=dict)
+    _known: dict[str, OperationRules] = field(default_factory=dict)
     _last_import: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -150,14 +150,14 @@ class Evaluator:
         last = self.rules(step).unfiltered
         return () if last is None else ((lambda _: True, last),)
 
-    def rules(self, step: str) -> _Rules:
+    def rules(self, step: str) -> OperationRules:
         """Return the rules that are written for one operation."""
         found = self._known.get(step)
         if found is None:
             mine = [rule for rule in self.profile.rules if step in rule.operations]
             filtered = [rule for rule in reversed(mine) if rule.filters]
             bare = [rule for rule in mine if not rule.filters]
-            found = _Rules(
+            found = OperationRules(
                 tuple((any_of([matcher(one) for one in rule.filters]), rule) for rule in filtered),
                 bare[-1] if bare else None,
             )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from skillrun.sandbox.seatbelt.tables import FilterKind
 
-_MOST_RULES: Final = 50_000
+_MOST_RULES: Final = 10_000  # the largest public profile has 3,488 (anthropics/claude-code#73468)
 _ADDRESS: Final = re.compile(r"(?P<host>\*|localhost):(?P<port>\*|[0-9]{1,5})")
 _LAST_PORT: Final = 65_535
 _LONGEST_PATH: Final = 8_192  # characters; a Mac takes 1,024 bytes (PATH_MAX)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -121,15 +122,19 @@ def quoted(text: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def folded(text: str) -> str:
-    """Write a text as a pattern that matches it in either case of its ASCII letters.
+    """Write a text as a pattern that matches it in either case of its letters, composed or not (Unicode NFC, NFD).
 
-    A character that means something becomes a class of one, the spelling that works in every known
+    That is how most volumes of a Mac compare names. A character that means something becomes a class of one, the spelling that works in every known
     release; the four that can't stand in a class are escaped (nolabs-ai/nono, crates/nono/src/sandbox/macos.rs).
     """
     parts = []
-    for character in text:
+    for character in text if text.isascii() else unicodedata.normalize("NFC", text):
         if character.isascii() and character.isalpha():
             parts.append(f"[{character.lower()}{character.upper()}]")
+        elif not character.isascii():
+            cases = (character, character.lower(), character.upper())
+            spellings = {form for case in cases for form in (case, unicodedata.normalize("NFD", case))}
+            parts.append(f"({'|'.join(sorted(spellings))})" if len(spellings) > 1 else character)
         elif character in "[]^\\":
             parts.append(f"\\{character}")
         elif character in ".$()|*+?{}":

@@ -30,7 +30,7 @@ _LOOK_BACK: Final = 300  # characters of the line before it
 _PARSING: Final = frozenset(
     {"parse_args", "parse_known_args", "parse_intermixed_args", "parse_known_intermixed_args"}
 )
-_MOST_HANDED: Final = 200  # names of parsers; each one is looked for everywhere
+_MOST_HANDED: Final = 50  # names of parsers; each one is looked for everywhere
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class ArgparseReader(Follower):
 
     def __init__(self, source: str) -> None:
         # A parser that is handed on matters where it is handed on, whatever that is called.
-        handed = "|".join(map(re.escape, sorted(_targets(source))[:_MOST_HANDED]))
+        handed = "|".join(sorted(_targets(source))[:_MOST_HANDED])
         super().__init__(
             source, re.compile(rf"{INTERESTING.pattern}|\b(?:{handed})\s*[,)]") if handed else INTERESTING
         )

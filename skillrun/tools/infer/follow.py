@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 from skillrun.tools.infer.values import LARGEST, MOST_STEPS, UNKNOWN, Lazy, Symbol, Values, bind, plain_call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from skillrun.tools.infer.values import Names
 
 _DEEPEST: Final = 12
 """Calls inside calls; builders of parsers are two or three deep."""
 _DICT: Final = Symbol("dict")
-_FEW: Final = 20
-_WORD = re.compile(r"\w+")
+_NAME = re.compile(r"\w+")
 _DEF = re.compile(r"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -321,7 +320,10 @@ class Follower(Values):
 
 
 def relevant_lines(source: str, interesting: re.Pattern[str]) -> list[int]:
-    """Return the sorted numbers of lines that match, and of those that name what such lines are in."""
+    """Return the sorted numbers of lines that match, and of those that name what such lines are in.
+
+    The time is in proportion to the length of the source: each block is climbed once, and names are found in one pass.
+    """
     ends = [match.end() for match in re.finditer("\n", source)]
     blocks = [
         (bisect_left(ends, match.end()) + 1, len(match[1].expandtabs()), match[2])
@@ -329,12 +331,12 @@ def relevant_lines(source: str, interesting: re.Pattern[str]) -> list[int]:
     ]
     above = _above([indent for _, indent, _ in blocks])
     starts = [line for line, _, _ in blocks]
+    new = {bisect_left(ends, match.start() + 1) + 1 for match in interesting.finditer(source)}
+    places = _mentions(source, ends, {name for _, _, name in blocks}) if new else {}
     found: set[int] = set()
     seen: set[int] = set()  # blocks whose names are known
-    known: set[str] = set()
-    matches: Iterator[int] = (match.start() for match in interesting.finditer(source))
-    for _ in range(_DEEPEST):
-        new = {bisect_left(ends, start + 1) + 1 for start in matches} - found
+    known = {"__init__"}
+    while new:
         found |= new
         names: set[str] = set()
         for line in new:
@@ -343,20 +345,19 @@ def relevant_lines(source: str, interesting: re.Pattern[str]) -> list[int]:
                 seen.add(place)
                 names.add(blocks[place][2])
                 place = above[place]
-        names -= known | {"__init__"}
-        if not names:
-            break
+        names -= known
         known |= names
-        matches = _named(source, names)
+        new = {line for name in names for line in places.get(name, ())} - found
     return sorted(found)
 
 
-def _named(source: str, names: set[str]) -> Iterator[int]:
-    """Yield where names stand. A pattern of many would be tried name by name at every word."""
-    if len(names) <= _FEW:
-        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
-        return (match.start() for match in pattern.finditer(source))
-    return (match.start() for match in _WORD.finditer(source) if match[0] in names)
+def _mentions(source: str, ends: list[int], names: set[str]) -> dict[str, list[int]]:
+    """Return the lines on which each name stands; one pass, whatever the number of names."""
+    places: dict[str, list[int]] = {}
+    for match in _NAME.finditer(source):
+        if match[0] in names:
+            places.setdefault(match[0], []).append(bisect_left(ends, match.start() + 1) + 1)
+    return places
 
 
 def _above(indents: list[int]) -> list[int]:

@@ -6,7 +6,6 @@ taken out, and its argument is read as a literal of objects, strings, truths, nu
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,25 +17,55 @@ if TYPE_CHECKING:
 
 _CALL = re.compile(r"\bparseArgs\s*\(")
 _TOKEN = re.compile(
-    r"""\s+|//[^\n]*|/\*.*?\*/|(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\$])*`)"""
+    r"""\s+|//[^\n]*|/\*(?:.*?\*/|.*)|(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\$])*`)"""
     r"""|(?P<number>-?\d+(?:\.\d+)?)|(?P<name>[A-Za-z_$][\w$.]*)|(?P<mark>[{}\[\](),:])|(?P<other>.)""",
     re.DOTALL,
 )
+_NAMED = re.compile(r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*=\s*(?=[\[{'\"])")
+_ENDS: Final = frozenset({",", "}", "]", ")"})
 _DEEPEST: Final = 20
 _MOST_TOKENS: Final = 20_000
 _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "undefined": None}
 
 
+class _Names:
+    """The literals that a source gives names to, each read once, within one bound for all of them."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._starts = {match[1]: match.end() for match in _NAMED.finditer(source)}
+        self._values: dict[str, Any] = {}
+        self.left = _MOST_TOKENS
+
+    def tokens(self, start: int) -> Iterator[tuple[str, str]]:
+        """Yield the tokens behind a place. Raises ValueError when too many were read."""
+        for match in _TOKEN.finditer(self._source, start):
+            self.left -= 1
+            if self.left < 0:
+                raise ValueError("too long")
+            if match.lastgroup is not None:
+                yield match.lastgroup, match[0]
+
+    def value(self, name: str, depth: int) -> Any:
+        """Return what a name stands for, None where it is no literal."""
+        if name not in self._values:
+            self._values[name] = None  # for one that is made of itself
+            if name in self._starts and depth < _DEEPEST:
+                self._values[name] = _Literal(self, self._starts[name]).value(depth + 1)
+        return self._values[name]
+
+    def known(self, name: str) -> bool:
+        """Whether a literal has this name."""
+        return name in self._starts
+
+
 class _Literal:
     """Reads one literal from tokens. Raises ValueError for anything else."""
 
-    def __init__(self, text: str, start: int, names: dict[str, int], budget: list[int]) -> None:
-        self._text = text
-        self._coming = _tokens(text, start, budget)
-        self._tokens: list[tuple[str, str]] = []
-        self._place = 0
-        self._names = names  # and where in the text their literals begin
-        self._budget = budget  # tokens left, for this one and those in it
+    def __init__(self, names: _Names, start: int) -> None:
+        self._stream = names.tokens(start)
+        self._ahead: tuple[str, str] | None = None
+        self._names = names
 
     def value(self, depth: int = 0) -> Any:
         """Read a value."""
@@ -58,14 +87,14 @@ class _Literal:
     def _named(self, name: str, depth: int) -> Any:
         if name in _WORDS:
             return _WORDS[name]
-        if name in self._names and depth < _DEEPEST:
-            return _Literal(self._text, self._names[name], self._names, self._budget).value(depth + 5)
+        if self._names.known(name):
+            return self._names.value(name, depth)
         depth_of_calls = 0
-        while mark := self._peek():  # an expression: skipped up to the end of this value
-            if depth_of_calls == 0 and mark in {",", "}", "]", ")"}:
-                break
+        while (mark := self._peek()) and (
+            depth_of_calls or mark not in _ENDS
+        ):  # an expression: skipped to its end
             depth_of_calls += (mark in "([{") - (mark in ")]}")
-            self._place += 1
+            self._next()
         return None
 
     def _object(self, depth: int) -> dict[str, Any]:
@@ -96,24 +125,15 @@ class _Literal:
         return made
 
     def _peek(self) -> str:
-        if self._place == len(self._tokens):
-            self._tokens += itertools.islice(self._coming, 1)
-        return self._tokens[self._place][1] if self._place < len(self._tokens) else ""
+        if self._ahead is None:
+            self._ahead = next(self._stream, None)
+        return self._ahead[1] if self._ahead is not None else ""
 
     def _next(self) -> tuple[str, str]:
-        if not self._peek():
+        if not self._peek() or self._ahead is None:
             raise ValueError("the source ends")
-        self._place += 1
-        return self._tokens[self._place - 1]
-
-
-def _tokens(text: str, start: int, budget: list[int]) -> Iterator[tuple[str, str]]:
-    for match in _TOKEN.finditer(text, start):
-        budget[0] -= 1
-        if budget[0] < 0:
-            return
-        if match.lastgroup is not None:
-            yield match.lastgroup, match[0]
+        token, self._ahead = self._ahead, None
+        return token
 
 
 def read_node(source: str) -> tuple[Interface, ...]:
@@ -121,12 +141,8 @@ def read_node(source: str) -> tuple[Interface, ...]:
     call = _CALL.search(source)
     if call is None or ("parseArgs" not in source[: call.start()] and "util.parseArgs" not in source):
         return ()
-    names = {
-        m[1]: m.end()
-        for m in re.finditer(r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*=\s*(?=[\[{'\"])", source)
-    }
     try:
-        config = _Literal(source, call.end(), names, [_MOST_TOKENS]).value()
+        config = _Literal(_Names(source), call.end()).value()
     except ValueError:
         return ()
     if not isinstance(config, dict) or ("args" in config and config["args"] is not None):

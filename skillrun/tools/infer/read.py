@@ -19,7 +19,7 @@ from skillrun.tools.interface import ARGS, STDIN, UNREAD, Interface
 if TYPE_CHECKING:
     from pathlib import Path
 
-SOURCE_LIMIT: Final = 1 << 20
+SOURCE_LIMIT: Final = 1 << 19
 """Bytes of a source that are read; a longer one is not inferred from. The longest of 12,000 public scripts has 400 kB."""
 _STDIN = re.compile(
     r"\bstdin\b|\binput\(|\bfileinput\b|/dev/fd/0|\bcat\b(?! *<)(?:\s*\||\s*$)|\bread -r\b|fd ?= ?0|readFileSync\(0"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Find them."""
-    for rule in subject.rules:
+    for rule in subject.compared:
         if rule.allow or not any(
             operation.startswith("file-write") or operation == "file*" for operation in rule.operations
         ):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Find them."""
-    for rule in subject.rules:
+    for rule in subject.compared:
         later = subject.rules[rule.index + 1 :]
         for other in later:
             if (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from skillrun.check.profile.finding import MOST_COMPARED
 from skillrun.problem import Severity
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ def find(subject: Subject) -> Iterator[Finding]:
                 change="split it into rules of less than 16 KB",
                 span=rule.span,
             )
+    if len(subject.rules) > MOST_COMPARED:
+        message = f"it has {len(subject.rules)} rules, and only the first {MOST_COMPARED} were compared with the others"
+        yield subject.found(
+            "size", Severity.WARNING, message, change="collapse paths inside one another", span=None
+        )
     text = len(subject.profile.source.text)
     if text > _MOST:
         message = (

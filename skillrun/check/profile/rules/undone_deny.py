@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Find them."""
-    for rule in subject.rules:
+    for rule in subject.compared:
         if rule.allow or not rule.filters:
             continue
         undone = [

@@ -1,0 +1,1 @@
+"""MCP: skills as tools of the Model Context Protocol, and tools of other servers. Needs `skillrun-sandbox[mcp]`."""

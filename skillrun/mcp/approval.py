@@ -1,0 +1,186 @@
+"""Approval: a person's word for one call, asked of the client before anything starts.
+
+What was agreed to is bound to the tool's identity, the exact arguments, the version of the skill and the grant,
+and is compared with what is about to start when it is planned, so nothing can change in between. It is good for
+one call. In the era of 2026-07-28 the client brings its answer with the same call made once more; what it echoes
+is sealed and bound to the request by the SDK's boundary (facts/mcp 1, elicitation).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from skillrun.report import shapes
+from skillrun.report.escape import escape
+from skillrun.report.words import permission
+from skillrun.tools.outcome import ToolError
+from skillrun.tools.script_tool import ScriptTool
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from skillrun.launch.ready import Ready
+    from skillrun.runner import Runner
+    from skillrun.tools.tool import Tool
+
+KEY: Final = "approval"
+_LONGEST: Final = 4_000  # characters of the arguments that are shown; a digest stands for the rest
+_MOST_USED: Final = (
+    10_000  # remembered answers; the seal's age is 10 minutes, so older ones are refused by it
+)
+_FORM: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "agree": {
+            "type": "boolean",
+            "title": "Run it once",
+            "description": "Yes runs the script once with exactly these arguments.",
+            "default": False,
+        }
+    },
+    "required": ["agree"],
+}
+
+
+class RefusedError(Exception):
+    """Nobody agreed; the message is for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What one call would be: a digest of all that was agreed to, and the words for a person."""
+
+    digest: str
+    words: str
+
+
+def terms_of(tool: Tool, arguments: dict[str, Any], runner: Runner) -> Terms:
+    """Return the terms of a call with checked arguments; looks at the disk. Raises SkillrunError as a run does."""
+    shown = _shown(arguments)
+    if not isinstance(tool, ScriptTool):
+        own = (type(tool).__module__, type(tool).__qualname__, tool.full_name)
+        identity = getattr(
+            tool, "identity", own
+        )  # a tool of another server: its command, its name there, its digest
+        return Terms(_hash(identity, arguments), f"May `{escape(tool.full_name)}` be called?\n\n{shown}")
+    subject = tool.subject
+    ready = runner.preview(subject.skill, subject.script.name, named=tool.named(arguments)).ready
+    granted = [permission(item.capability, item.value) for item in ready.grant.granted]
+    rights = "\n".join(f"  {one}" for one in granted) or "  nothing beyond what every run may"
+    words = (
+        f"May the script `{escape(subject.script.name)}` of the skill `{escape(subject.skill.key or '')}` run?\n"
+        f"It lies in {escape(str(subject.skill.path))}, version {ready.digest[:19]}.\n\n{shown}\n\n"
+        f"It may:\n{rights}\n\nThis is good for one call with exactly these arguments."
+    )
+    return Terms(_of_ready(tool, arguments, ready), words)
+
+
+def agreed(tool: ScriptTool, arguments: dict[str, Any], terms: Terms, ready: Ready) -> None:
+    """Compare what is about to start with what a person agreed to. Raises ToolError when it is something else."""
+    if _of_ready(tool, arguments, ready) != terms.digest:
+        raise ToolError("what was agreed to has changed since; ask again")
+
+
+class Approvals:
+    """Asks, and remembers which answers were used."""
+
+    def __init__(self) -> None:
+        self._used: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    async def ask(
+        self, ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams, terms: Terms
+    ) -> types.InputRequiredResult | None:
+        """Return None when a person agrees, or the question for a client that asks by itself.
+
+        Raises RefusedError when nobody agrees or, in the era of the handshake, nobody can be asked; in the other
+        era that is the MCPError which the protocol has for it.
+        """
+        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        if not _can_ask(ctx.session.client_capabilities):
+            told = "a person must agree to this call, and this client can't ask one"
+            if modern:
+                needed: dict[str, Any] = {"requiredCapabilities": {"elicitation": {"form": {}}}}
+                raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, told, needed)
+            raise RefusedError(told)
+        question = types.ElicitRequest(
+            params=types.ElicitRequestFormParams(message=terms.words, requested_schema=_FORM)
+        )
+        if not modern:
+            answer = await ctx.session.elicit_form(terms.words, _FORM, related_request_id=ctx.request_id)
+            _check(answer)
+            return None
+        given = (params.input_responses or {}).get(KEY)
+        state = _read(params.request_state)
+        if given is None or state is None:
+            nonce = secrets.token_urlsafe(16)
+            sealed = json.dumps({"nonce": nonce, "terms": terms.digest})
+            return types.InputRequiredResult(input_requests={KEY: question}, request_state=sealed)
+        if state["terms"] != terms.digest:
+            raise RefusedError("what was agreed to has changed since; call it again")
+        self._use(state["nonce"])
+        _check(given)
+        return None
+
+    def _use(self, nonce: str) -> None:
+        with self._lock:
+            if nonce in self._used:
+                raise RefusedError("this agreement was used already; call it again")
+            self._used[nonce] = None
+            while len(self._used) > _MOST_USED:
+                self._used.popitem(last=False)
+
+
+def _can_ask(capabilities: types.ClientCapabilities | None) -> bool:
+    """Whether a client shows forms; one that declares neither kind means forms, as before 2025-11-25."""
+    asks = capabilities.elicitation if capabilities is not None else None
+    return asks is not None and (asks.form is not None or asks.url is None)
+
+
+def _check(answer: Any) -> None:
+    if not isinstance(answer, types.ElicitResult):
+        raise RefusedError("a person must agree to this call, and the client's answer is none")
+    content = answer.content or {}
+    if answer.action != "accept" or content.get("agree") is not True:
+        raise RefusedError("a person must agree to this call, and did not")
+
+
+def _read(state: str | None) -> dict[str, str] | None:
+    """Read what the boundary has unsealed: it was written by this process, for this very request."""
+    if state is None:
+        return None
+    found: dict[str, str] = json.loads(state)
+    return found
+
+
+def _of_ready(tool: ScriptTool, arguments: dict[str, Any], ready: Ready) -> str:
+    identity = tool.identity
+    keys = [identity.root, identity.folder, identity.script, *identity.subcommand]
+    granted = json.dumps(shapes.grant(ready.grant), sort_keys=True)
+    # The scratch folder has another name in each run, and is the same right.
+    granted = granted.replace(str(ready.place.scratch), "${scratch}")
+    return _hash(keys, arguments, ready.digest, granted)
+
+
+def _hash(*parts: Any) -> str:
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _shown(arguments: dict[str, Any]) -> str:
+    text = json.dumps(arguments, ensure_ascii=False)
+    shown = escape(text[:_LONGEST])
+    if len(text) > _LONGEST:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        shown += f" … and {len(text) - _LONGEST} characters more, sha256 of all {digest}"
+    return f"Arguments: {shown}"

@@ -1,0 +1,130 @@
+"""Wire: messages as lines of a descriptor, read and written by threads of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import threading
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from anyio.streams.memory import MemoryObjectSendStream
+
+LONGEST: Final = 16 << 20
+"""Bytes of one message; a longer one is dropped up to its end, so that a client can't fill our memory."""
+_CHUNK: Final = 1 << 16
+_WAITING: Final = 64  # lines read ahead
+
+
+class Lines:
+    """The lines of a descriptor as they come, read by a thread of its own.
+
+    A daemon thread, since a read that waits can't be called off: whoever is stopped by a signal must not wait
+    for one more line of its client.
+    """
+
+    def __init__(self, descriptor: int, *, longest: int = LONGEST) -> None:
+        self._descriptor = descriptor
+        self._longest = longest
+        self.dropped = 0
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        """Give each line as text; bytes that are not UTF-8 are replaced, and the message then is no JSON-RPC."""
+        send, receive = anyio.create_memory_object_stream[str](_WAITING)
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=self._read, args=(loop, send), name="skillrun-mcp-in", daemon=True).start()
+        async with receive:
+            async for line in receive:
+                yield line
+
+    def _read(self, loop: asyncio.AbstractEventLoop, send: MemoryObjectSendStream[str]) -> None:
+        with contextlib.suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            try:
+                for line in self._lines():
+                    asyncio.run_coroutine_threadsafe(send.send(line), loop).result()
+            finally:
+                loop.call_soon_threadsafe(send.close)
+
+    def _lines(self) -> Iterator[str]:
+        kept = bytearray()
+        skipping = False
+        while chunk := self._chunk():
+            *whole, rest = chunk.split(b"\n")
+            for piece in whole:
+                if skipping or len(kept) + len(piece) > self._longest:
+                    self.dropped += 1
+                else:
+                    yield (bytes(kept) + piece).decode("utf-8", "replace")
+                kept.clear()
+                skipping = False
+            skipping = skipping or len(kept) + len(rest) > self._longest
+            if skipping:
+                kept.clear()
+            else:
+                kept += rest
+
+    def _chunk(self) -> bytes:
+        try:
+            return os.read(self._descriptor, _CHUNK)
+        except OSError:
+            return b""
+
+
+class Writer:
+    """Writes whole messages to a descriptor, one after the other, by a thread of its own.
+
+    `gone` is called in the loop when nobody reads any more; what is written after that is dropped.
+    """
+
+    def __init__(self, descriptor: int, gone: Callable[[], None]) -> None:
+        self._descriptor = descriptor
+        self._gone = gone
+        self._lost = False
+        self._pending: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        threading.Thread(target=self._work, name="skillrun-mcp-out", daemon=True).start()
+
+    async def write(self, text: str) -> None:
+        """Write a message and return when it was taken."""
+        if self._lost:
+            return
+        written: asyncio.Future[None] = self._loop.create_future()
+        self._pending.put((text.encode("utf-8", "replace"), written))
+        await written
+
+    async def flush(self) -> None:
+        """Do nothing: nothing is kept back."""
+
+    def _work(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed
+            while True:
+                data, written = self._pending.get()
+                with contextlib.suppress(OSError):
+                    self._all(data)
+                    self._loop.call_soon_threadsafe(_settle, written)
+                    continue
+                self._loop.call_soon_threadsafe(self._end, written)
+                return
+
+    def _all(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+
+    def _end(self, written: asyncio.Future[None]) -> None:
+        self._lost = True
+        _settle(written)
+        while not self._pending.empty():
+            _settle(self._pending.get()[1])
+        self._gone()
+
+
+def _settle(written: asyncio.Future[None]) -> None:
+    if not written.done():
+        written.set_result(None)

@@ -1,0 +1,10 @@
+#!/usr/bin/env python3
+import base64
+import os
+from pathlib import Path
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+folder = Path(os.environ["SKILLRUN_OUTPUT_DIR"])
+(folder / "pixel.png").write_bytes(base64.b64decode(PNG))
+(folder / "data.json").write_text('{"test": "data", "value": 123}')
+print("Multiple content types test:")

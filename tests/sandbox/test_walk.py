@@ -1,0 +1,62 @@
+"""Walking to paths: however deep and however many, what is there is seen."""
+
+from __future__ import annotations
+
+import resource
+from typing import TYPE_CHECKING
+
+import pytest
+
+from skillrun.sandbox.walk import Walker, link_nodes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_deep_folder_is_reached(tmp_path: Path) -> None:
+    """A script can make folders deeper than Python calls functions; looking at one does not end the run."""
+    deep = [tmp_path]
+    for _ in range(1_200):
+        deep.append(deep[-1] / "a")
+        deep[-1].mkdir()
+    with Walker() as walker:
+        assert walker.look(deep[-1] / "x") is None
+        assert walker.look(deep[-1]) is not None
+    for folder in reversed(deep[1:]):
+        folder.rmdir()
+
+
+def test_more_folders_than_descriptors_are_all_seen(tmp_path: Path) -> None:
+    """What can't be opened for want of descriptors must not look absent: it would be left unprotected."""
+    places = [tmp_path / f"{number}/.vscode" for number in range(300)]
+    for place in places:
+        place.mkdir(parents=True)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        with Walker() as walker:
+            assert all(walker.look(place) is not None for place in places)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_want_of_descriptors_is_no_absence(tmp_path: Path) -> None:
+    """With no descriptor left the walk fails, and does not say that nothing is there."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with Walker() as walker, pytest.raises(OSError, match="Too many open files"):
+            walker.look(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_every_link_on_the_way_is_named(tmp_path: Path) -> None:
+    """Links to links, up and absolute ones, and one that leads in a circle."""
+    (tmp_path / "real/in").mkdir(parents=True)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/b").symlink_to("../real")
+    (tmp_path / "a").symlink_to(tmp_path / "deep/./b")
+    assert link_nodes(tmp_path / "a/in") == ([tmp_path / "a", tmp_path / "deep/b"], tmp_path / "real/in")
+    (tmp_path / "c").symlink_to("c")
+    assert tmp_path / "c" in link_nodes(tmp_path / "c")[0]
