@@ -76,7 +76,8 @@ def command(
 
     with (
         setting.runner(ctx.obj) as runner,
-        Toolbox(runner=runner, approve=lambda *_: True, on_progress=[progress]) as box,
+        # A long result is written whole: a file of it would be gone before anybody could read it.
+        Toolbox(runner=runner, approve=lambda *_: True, on_progress=[progress], spill=False) as box,
     ):
         if all(one.full_name != tool for one in box.tools):
             say(ctx, box.problems)

@@ -38,6 +38,7 @@ MOST: Final = 10
 """Denials told at most: a script may print what looks like thousands."""
 _CANDIDATES: Final = 200
 _LONGEST_PATH: Final = 4096  # PATH_MAX
+_LOOKED_AT: Final = 128 << 10  # characters of stderr, its last ones: a script that fails says why at its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ def failed(verdict: Verdict) -> bool:
 
 def suspects(stderr: str, cwd: Path) -> Iterator[Suspect]:
     """Give what a script's words look like, latest last, by `profiles/denials.yaml`."""
+    stderr = stderr[-_LOOKED_AT:]
     for pattern, operation in _patterns():
         for found in pattern.finditer(stderr):
             words = found.groupdict()

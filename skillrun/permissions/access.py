@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from skillrun.permissions.grant import Grant
 
 _LONGEST: Final = 4096  # PATH_MAX on Linux
+# What no file of may be written, whatever it is called: a `.git` file names a repository, with its hooks.
+_WHOLE: Final = {".git": "git uses it", "SKILL.md": "instructions that an agent follows"}
+_MARKS: Final = (
+    (("SKILL.md",), "it belongs to a skill"),
+    (("HEAD", "objects", "refs"), "git takes the folder for a repository"),
+    (("pyvenv.cfg",), "an environment whose programs run unconfined later"),
+)
 _FOLDER: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
@@ -67,7 +74,7 @@ def open_named(named: NamedPath, roots: Sequence[Root], cwd: Path) -> Opened:
     root = next((root for root in roots if inside(path, root.path)), None)
     if root is None:
         raise _fault(named, "lies where this tool may not " + ("write" if named.write else "read"))
-    if named.write and (why := protected(path)) is not None:
+    if named.write and (why := protected(path) or _inside_of(path, root.path)) is not None:
         raise _fault(named, f"is a file that something runs or obeys later ({why})")
     found = _look(path, root.path, named)
     at = At(flag=f"argument {named.parameter}")
@@ -96,10 +103,27 @@ def protected(path: Path) -> str | None:
     Any part counts and letter case does not: what protects `.git/hooks` protects everything in it.
     """
     parts = tuple(part.casefold() for part in path.parts)
+    for part, why in _WHOLE.items():
+        if part.casefold() in parts:
+            return why
     for name, why in _protected_names():
         folded = tuple(part.casefold() for part in name)
         if any(parts[place : place + len(folded)] == folded for place in range(len(parts))):
             return why
+    return None
+
+
+def _inside_of(path: Path, root: Path) -> str | None:
+    """Say why a path lies in a folder of which nothing may be written through an argument, from the root down.
+
+    A run that is given such a folder has parts of it kept; one file of it has no parts, so all of them count.
+    """
+    for folder in path.parents:
+        if not inside(folder, root):
+            break
+        for names, why in _MARKS:
+            if all(os.path.lexists(folder / name) for name in names):
+                return why
     return None
 
 

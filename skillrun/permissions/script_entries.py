@@ -33,6 +33,7 @@ PARAMETER_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 """What every model API takes as the name of an argument (facts/mcp 3)."""
 _FLAG: Final = re.compile(r"--?[A-Za-z0-9][A-Za-z0-9_.-]*=?")
 _SUBCOMMAND: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
+_MOST_ITEMS: Final = 1_000  # of a list in a schema; models refuse enumerations of more than 500
 _TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 
@@ -254,6 +255,11 @@ def _check_schema(schema: dict[str, Any], reader: Reader, entry: Entry, spelled:
         )
         schema["type"] = "string"
         return
+    if _longest(schema) > _MOST_ITEMS:
+        reader.fault(
+            "type", f"`{spelled}` has a list of over {_MOST_ITEMS} items", entry.value.at, "list fewer"
+        )
+        return
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - heavy; most skills declare no parameters
 
     try:
@@ -266,6 +272,15 @@ def _check_schema(schema: dict[str, Any], reader: Reader, entry: Entry, spelled:
             entry.value.at,
             "see json-schema.org",
         )
+    except (RecursionError, OverflowError):  # of `pattern`, which is compiled to see whether it is one
+        reader.fault("type", f"`{spelled}.pattern` can't be read", entry.value.at, "write a shorter one")
+
+
+def _longest(value: Any) -> int:
+    """Return the length of the longest list in a value: that none of its items comes twice may be compared one by one."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = len(value) if isinstance(value, list) else 0
+    return max((own, *map(_longest, inner)))
 
 
 def _keys_of(schema: Any) -> Iterator[str]:

@@ -42,7 +42,14 @@ def check(arguments: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
         or name not in schema["properties"]
         or _takes_null(schema["properties"][name])
     }
-    problems = list(_problems(fitted, schema))
+    try:
+        problems = list(_problems(fitted, schema))
+    except (
+        Exception
+    ) as broken:  # a schema whose references lead nowhere, or back to themselves; nothing is called then
+        raise ArgumentsError(
+            "invalid arguments: the tool's own schema can't be used to check them"
+        ) from broken
     if problems:
         more = len(problems) - _MOST_PROBLEMS
         listed = "; ".join(problems[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
@@ -81,7 +88,7 @@ def coerce(value: Any, schema: Any) -> Any:
     if isinstance(value, list) and kind == "array":
         return [coerce(item, schema.get("items")) for item in value]
     if isinstance(value, dict) and isinstance(schema.get("properties"), dict):
-        return {name: coerce(item, schema["properties"].get(name)) for name, item in value.items()}
+        return _without_nulls(value, schema)
     convert = _CONVERSIONS.get(kind) if isinstance(kind, str) else None
     if convert is None or value is None:
         return value
@@ -91,6 +98,16 @@ def coerce(value: Any, schema: Any) -> Any:
         if kind == "array" and fitted is not value and isinstance(fitted, list)
         else fitted
     )
+
+
+def _without_nulls(value: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Coerce what is in a map; a null for what may be left out is left out, as at the top."""
+    inner, required = schema["properties"], schema.get("required", ())
+    return {
+        name: coerce(item, inner.get(name))
+        for name, item in value.items()
+        if item is not None or name in required or name not in inner or _takes_null(inner[name])
+    }
 
 
 def _to_integer(value: Any) -> Any:
@@ -126,7 +143,8 @@ def _to_string(value: Any) -> Any:
     """Write a number or a truth as JSON does; a list or a map is no text."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return json.dumps(value) if isinstance(value, int | float) and math.isfinite(value) else value
+    finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    return json.dumps(value) if finite else value
 
 
 def _to_array(value: Any) -> Any:
@@ -167,9 +185,11 @@ def _takes_null(schema: Any) -> bool:
 def _problems(arguments: dict[str, Any], schema: Mapping[str, Any]) -> Iterable[str]:
     known = list(schema["properties"])
     if schema.get("additionalProperties") is False:
-        for name in arguments:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
+        for count, name in enumerate(one for one in arguments if one not in schema["properties"]):
+            if count >= _MOST_PROBLEMS:
+                yield "there is no such argument"
+            else:
+                near = difflib.get_close_matches(name[:_LONGEST_SHOWN], known, n=1)
                 advice = f", did you mean `{near[0]}`?" if near else f"; it takes {_listed(known)}"
                 yield f"there is no argument `{name[:_LONGEST_SHOWN]}`{advice}"
     for name in schema.get("required", ()):

@@ -7,6 +7,7 @@ something else, is a fault that is told before anything starts.
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -255,14 +256,21 @@ def _whole(one: Parameter) -> bool:
 
 def _parts_as(takers: Sequence[Parameter], groups: Sequence[Sequence[str]]) -> bool:
     """Whether argparse, which matches positions greedily by a regular expression, parts the words as we mean it."""
-    pattern = "".join(f"({_counts(one)})" for one in takers)
-    found = re.fullmatch(pattern, "A" * sum(map(len, groups)))
-    return found is not None and [len(part) for part in found.groups()] == [len(words) for words in groups]
+    # Each takes as much as leaves enough for those behind it. The expression itself could try for ever.
+    counts = [_counts(one) for one in takers]
+    left, behind = sum(map(len, groups)), sum(least for least, _ in counts)
+    for (least, most), words in zip(counts, groups, strict=True):
+        behind -= least
+        if len(words) != min(most, left - behind) or len(words) < least:
+            return False
+        left -= len(words)
+    return left == 0
 
 
-def _counts(one: Parameter) -> str:
+def _counts(one: Parameter) -> tuple[int, float]:
+    """Return how many words a position takes, the least and the most."""
     if one.form is Form.LIST:
         if one.fixed is not None:
-            return f"A{{{one.fixed}}}"
-        return "A+" if one.schema.get("minItems") else "A*"
-    return "A" if one.required else "A?"
+            return one.fixed, one.fixed
+        return (1 if one.schema.get("minItems") else 0), math.inf
+    return (1 if one.required else 0), 1

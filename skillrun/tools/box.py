@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.errors import UsageError
@@ -83,6 +83,7 @@ class Turn:
 
     def answer(self, call: ToolCall) -> Outcome:
         """Answer one call of the model."""
+        call = replace(call, name=str(call.name))  # a reply is plain data, and may say anything
         found = self._find(call)
         if found is None:
             return self.box.dispatcher.refuse(call, self._unknown(call.name))
@@ -101,7 +102,10 @@ class Turn:
 
     def _find(self, call: ToolCall) -> Tool | None:
         for one in (*self.tools, *self.box.loading.search(self.tools)):
-            if call.name == one.full_name or (call.namespace == one.namespace and call.name == one.name):
+            # With a namespace the name is meant within it: a tool outside of it may have the same one.
+            if call.namespace is None and call.name == one.full_name:
+                return one
+            if call.namespace == one.namespace and call.name in {one.name, one.full_name}:
                 return one
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import tempfile
 import threading
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from skillrun.errors import SkillrunError, UsageError
 from skillrun.problem import error
 from skillrun.tools.arguments import ArgumentsError, check
 from skillrun.tools.argv import ArgumentFaultError
-from skillrun.tools.outcome import Outcome, ToolCall, error_of, failed
+from skillrun.tools.outcome import Outcome, ToolCall, error_of, failed, spoken
 from skillrun.tools.tool import SPILL, listening, silent
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Dispatcher:
             told = str(wrong) if wrong.problem.rule in _FOR_MODEL else "it can't be called here"
             return replace(error_of(name, told), error=wrong)
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever a tool raises, the conversation goes on
-            log.warning("Tool %r error: %s: %s", name, type(problem).__name__, problem)
+            log.warning("Tool %r error: %s: %s", name, type(problem).__name__, spoken(problem))
             return failed(name, problem)
         finally:
             silent(token)
@@ -153,7 +154,7 @@ class Dispatcher:
         return Path(path)
 
     def _own_folder(self) -> Path:
-        with self._lock:
+        with self._lock:  # two calls at a time would make two, and one would stay for ever
             if self._made is None:
                 self._made = Path(tempfile.mkdtemp(prefix="skillrun-results-"))
             return self._made
@@ -161,9 +162,7 @@ class Dispatcher:
     def close(self) -> None:
         """Remove the saved results, unless the caller named the folder."""
         if self._made is not None:
-            for path in self._made.iterdir():
-                path.unlink()
-            self._made.rmdir()
+            shutil.rmtree(self._made, ignore_errors=True)  # somebody may have tidied up already
             self._made = None
 
 

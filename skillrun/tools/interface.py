@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillrun.sandbox.policy import Access
+
+
+MOST_OPTIONS: Final = 500
+"""Parameters of one command that are read; public scripts have up to 60."""
+MOST_INTERFACES: Final = 128
+"""Sub-commands of one script that are read: what a model API takes at most."""
 
 
 class Grammar(enum.Enum):

@@ -76,10 +76,18 @@ class Outcome:
 
 def failed(name: str, problem: BaseException) -> Outcome:
     """Return the outcome of a tool that raised: `Error (name): message`, and whether to try again."""
-    message = str(problem) or type(problem).__name__
+    message = spoken(problem)
     retryable = isinstance(problem, ToolError) and problem.retryable
     text = f"Error ({name}): {message}" + (" (retryable)" if retryable else "")
     return Outcome(clean(text), is_error=True, retryable=retryable, error=problem)
+
+
+def spoken(problem: BaseException) -> str:
+    """Return what an exception says, its name when it says nothing or can't."""
+    try:
+        return str(problem) or type(problem).__name__
+    except Exception:  # noqa: BLE001 - its own `__str__` fails, and the call must come to an end all the same
+        return type(problem).__name__
 
 
 def error_of(name: str, message: str) -> Outcome:
@@ -94,7 +102,7 @@ def of_value(value: Any) -> Outcome:
     Raises TypeError for a mixture of files and anything but texts, and for what JSON can't say.
     """
     if isinstance(value, Outcome):
-        return value
+        return dataclasses.replace(value, text=clean(value.text))
     if value is None or isinstance(value, str):
         return Outcome(clean(value or ""))
     if isinstance(value, Attachment):
@@ -121,7 +129,7 @@ def jsonable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, enum.Enum):
         return jsonable(value.value, depth + 1)
     if value is None or isinstance(value, str | bool | int):
-        return value
+        return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dt.date | dt.time):

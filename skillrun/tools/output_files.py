@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import mimetypes
 import os
+import re
 import stat
 from typing import TYPE_CHECKING, Final
 
 from skillrun.problem import Problem, warning
-from skillrun.tools.outcome import Attachment, clean
+from skillrun.tools.outcome import Attachment
+from skillrun.tools.told import prose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +22,13 @@ MOST_FILES: Final = 16
 MOST_BYTES: Final = 5 << 20
 """Bytes of one file; what the model APIs take as one image or document."""
 MOST_TOGETHER: Final = 16 << 20
+_IMAGES: Final = {
+    "image/png": re.compile(rb"\x89PNG"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
+}
+"""How the images that models look at begin; what comes then is for the API to judge."""
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -47,7 +56,9 @@ def _read_all(folder: int, names: list[str]) -> tuple[tuple[Attachment, ...], tu
     problems: list[Problem] = []
     left = MOST_TOGETHER
     for name in names:
-        shown = clean(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        # One line, and nothing hidden: the name stands in the text that a model reads, and in the log.
+        shown = prose(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        shown = shown.replace("\n", "\\n").replace("\t", "\\t")
         reason = f"there are more than {MOST_FILES}" if len(taken) >= MOST_FILES else None
         data = None
         if reason is None:
@@ -56,9 +67,21 @@ def _read_all(folder: int, names: list[str]) -> tuple[tuple[Attachment, ...], tu
             problems.append(warning("output-file", f"`{shown}` was left out: {reason}"))
             continue
         left -= len(data)
-        kind = mimetypes.guess_type(shown, strict=True)[0] or "application/octet-stream"
-        taken.append(Attachment(shown, kind, data))
+        taken.append(Attachment(shown, _kind(shown, data), data))
     return tuple(taken), tuple(problems)
+
+
+def _kind(name: str, data: bytes) -> str:
+    """Return the media type of a file: by its name, and of an image by what is in it as well.
+
+    An API that is sent something else for an image refuses the whole conversation, then and ever after.
+    """
+    kind, packed = mimetypes.guess_type(f"./{name}", strict=True)
+    kind = None if packed else kind
+    start = _IMAGES.get(kind or "")
+    if start is not None and not start.match(data):
+        kind = None
+    return kind or "application/octet-stream"
 
 
 def _read(folder: int, name: str, most: int) -> tuple[bytes | None, str | None]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from skillrun.tools.outcome import ToolCall, ToolError
+from skillrun.tools.outcome import ToolCall, ToolError, spoken
 from skillrun.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -35,22 +36,28 @@ class ProcessPool:
 
     def _run(self, tool: Tool, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
         """Run one call in another process. Raises ToolError when that process died."""
-        import multiprocessing  # noqa: PLC0415 - most programs have no such tool
-        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - see above
-        from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - see above
+        from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - most programs have no such tool
 
-        with self._lock:
-            if self._executor is None:
-                # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.
-                context = multiprocessing.get_context("spawn")
-                self._executor = ProcessPoolExecutor(self._workers, mp_context=context)
-            executor = self._executor
+        executor = self._started()
         try:
             return executor.submit(_work, type(tool), call, arguments).result()
         except BrokenProcessPool:
             with self._lock:
-                self._executor = None if self._executor is executor else self._executor
+                if self._executor is executor:
+                    self._executor = None
+            executor.shutdown(wait=False, cancel_futures=True)
             raise ToolError("the process it ran in died", retryable=True) from None
+
+    def _started(self) -> ProcessPoolExecutor:
+        import multiprocessing  # noqa: PLC0415 - most programs have no such tool
+        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - see above
+
+        with self._lock:  # two first calls at a time would start two pools, and one would never be ended
+            if self._executor is None:
+                # `spawn`: a fork of a process with threads can stop for ever, and would hold our pipes open.
+                context = multiprocessing.get_context("spawn")
+                self._executor = ProcessPoolExecutor(self._workers, mp_context=context)
+            return self._executor
 
     def close(self) -> None:
         """End the processes."""
@@ -68,4 +75,16 @@ def _movable(tool: Tool) -> bool:
 
 def _work(kind: type[Tool], call: ToolCall, arguments: dict[str, Any]) -> Outcome:
     """Make the tool anew, in the other process, which has imported its class by name."""
-    return kind().run(call, arguments)
+    try:
+        return kind().run(call, arguments)
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever a tool raises has to arrive
+        raise _sendable(problem) from None
+
+
+def _sendable(problem: BaseException) -> BaseException:
+    """Return an exception that arrives; one that can't be made anew would break the pool for every other call."""
+    try:
+        pickle.loads(pickle.dumps(problem))  # noqa: S301 - what was written a moment ago
+    except Exception:  # noqa: BLE001 - pickling runs the exception's own code
+        return ToolError(spoken(problem))
+    return problem

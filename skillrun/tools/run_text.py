@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 from skillrun.launch.result import Termination
-from skillrun.tools.outcome import NO_OUTPUT, Outcome, clean
+from skillrun.tools.outcome import NO_OUTPUT, Outcome, clean, jsonable
 
 if TYPE_CHECKING:
     from skillrun.launch.result import Result
@@ -20,7 +20,11 @@ def outcome_of(
     """Return the outcome of a run. `output` is what the script was declared to print: `json`, `text` or None."""
     if not result.ok:
         return Outcome(
-            _failure(result), is_error=True, structured=result.json, attachments=attachments, result=result
+            _failure(result),
+            is_error=True,
+            structured=_data(result.json),
+            attachments=attachments,
+            result=result,
         )
     structured: Any = None if output == "text" else result.json
     if output == "json" and structured is None:
@@ -33,7 +37,15 @@ def outcome_of(
     names = "".join(f"\n[file: {one.name}]" for one in attachments)
     spoken = clean(text.rstrip("\n"))  # as a shell does where it takes what a program printed
     joined = names.strip("\n") if spoken == NO_OUTPUT and names else spoken + names
-    return Outcome(joined, structured=structured, attachments=attachments, result=result)
+    return Outcome(joined, structured=_data(structured), attachments=attachments, result=result)
+
+
+def _data(value: Any) -> Any:
+    """Return what a script printed as data that every API takes: no half characters, no NaN; None where it is too deep."""
+    try:
+        return jsonable(value)
+    except TypeError:
+        return None
 
 
 def _failure(result: Result) -> str:

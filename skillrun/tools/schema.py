@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 import inspect
+import json
 import pathlib
 import re
 import types
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from skillrun.errors import UsageError
 from skillrun.permissions.script_entries import PARAMETER_NAME
 from skillrun.problem import error
+from skillrun.tools.arguments import UNCHECKED
 
 if TYPE_CHECKING:
     from skillrun.tools.outcome import ToolCall
@@ -101,11 +103,21 @@ def _check(schema: dict[str, Any], name: str) -> None:
 
     try:
         Draft202012Validator.check_schema(schema)
+        json.dumps(schema, allow_nan=False)
     except SchemaError as wrong:
         place = ".".join(str(part) for part in wrong.absolute_path)
         raise _wrong(name, f"its schema is no JSON Schema at `{place}`: {wrong.message[:200]}") from None
+    except (
+        RecursionError,
+        OverflowError,
+        TypeError,
+        ValueError,
+    ):  # of a pattern, or of what is no JSON at all
+        raise _wrong(
+            name, "its schema can't be read: it is too deep, or has a value that is no JSON"
+        ) from None
     for key in schema["properties"]:
-        if not PARAMETER_NAME.fullmatch(key) or key == RESERVED:
+        if not isinstance(key, str) or not PARAMETER_NAME.fullmatch(key) or key == RESERVED:
             raise _wrong(
                 name, f"`{key}` can't be the name of a parameter: letters, digits, `_`, and not `{RESERVED}`"
             )
@@ -115,6 +127,24 @@ def _check(schema: dict[str, Any], name: str) -> None:
     for reference in _references(schema):
         if not reference.startswith("#"):
             raise _wrong(name, f"its schema refers to `{reference}`, and nothing is looked up outside of it")
+        if not _leads(schema, reference):
+            raise _wrong(name, f"its schema refers to `{reference}`, which is not in it")
+
+
+def _leads(schema: Any, reference: str) -> bool:
+    """Whether a reference leads somewhere: pointers are followed, names of anchors are left to the check of arguments."""
+    if reference == "#" or not reference.startswith("#/"):
+        return True
+    here = schema
+    for part in reference[2:].split("/"):
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(here, list):
+            here = here[int(key)] if key.isdecimal() and int(key) < len(here) else None
+        else:
+            here = here.get(key) if isinstance(here, Mapping) and key not in UNCHECKED else None
+        if here is None:
+            return False
+    return True
 
 
 def _references(schema: Any) -> typing.Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ from skillrun.tools.names import Identity, script_name, with_hash
 from skillrun.tools.outcome import ToolError
 from skillrun.tools.output_files import collect
 from skillrun.tools.run_text import outcome_of
+from skillrun.tools.told import LONGEST_TEXT, interface_told, prose
 from skillrun.tools.tool import Tool, report
 from skillrun.tools.underway import underway
 
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
     from skillrun.tools.outcome import Attachment, Outcome, ToolCall
 
 log: Final = logging.getLogger("skillrun.tools")
-_LONGEST: Final = 1_024
-"""Characters of a description (facts/mcp 3: more was an error of one API)."""
 _KINDS: Final = {
     "read": Capability.FS_READ, "write": Capability.FS_WRITE, "network": Capability.NETWORK, "env": Capability.ENV,
 }  # fmt: skip
@@ -81,7 +81,7 @@ class ScriptTool(Tool):
         self._name = name
         self._schema = subject.interface.schema()
         self.namespace = subject.skill.key
-        self.namespace_description = (
+        self.namespace_description = prose(
             subject.skill.description or f"Scripts of {subject.skill.name or subject.skill.key}"
         )
         self.requires_approval = request.approval or _wants_word(
@@ -105,7 +105,7 @@ class ScriptTool(Tool):
         skill, interface, entry = self.subject.skill, self.subject.interface, self.subject.entry
         own = interface.description or (entry.description if entry is not None else None) or self.subject.text
         parts = [
-            _cut(text.strip(), _SHARE if own else _LONGEST)
+            prose(text.strip(), _SHARE if own else LONGEST_TEXT)
             for text in [skill.description or ""]
             if text.strip()
         ]
@@ -114,7 +114,7 @@ class ScriptTool(Tool):
             parts.insert(0, f"{skill.name or skill.key}: {spelled}")
         if own:
             parts.append(own.strip())
-        return _cut("\n\n".join(parts) or spelled, _LONGEST)
+        return prose("\n\n".join(parts) or spelled)
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _subjects(skill: Skill, request: Request) -> Iterable[Subject]:
             continue
         native = script.command.starter is Starter.NATIVE
         reading = read_script(script.path, "native" if native else family_of(script.command.program))
-        for interface in declare(entry, reading.interfaces):
+        for interface in filter(None, map(interface_told, declare(entry, reading.interfaces))):
             identity = Identity(str(skill.root or ""), str(skill.path), script.name, interface.subcommand)
             yield Subject(
                 skill, script, interface, entry, identity, _signs(skill, script), reading.description
@@ -227,8 +227,9 @@ def _names(subjects: Sequence[Subject]) -> list[str]:
         script_name(one.skill.key or "", one.script.name, one.interface.subcommand, one.identity)
         for one in subjects
     ]
+    count = Counter(plain)
     return [
-        with_hash(name, one.identity.digest()) if plain.count(name) > 1 else name
+        with_hash(name, one.identity.digest()) if count[name] > 1 else name
         for one, name in zip(subjects, plain, strict=True)
     ]
 
@@ -259,7 +260,8 @@ def _named(interface: Interface, arguments: dict[str, Any]) -> Iterable[NamedPat
 def _wants_word(request: Request, interface: Interface, kinds: Sequence[str]) -> bool:
     """Whether the operator wants to be asked before a tool with such access is called (`tools.approve`)."""
     given = {one.access.value for one in interface.parameters if one.access is not None}
-    given |= {word for word, capability in _KINDS.items() if request.of(capability)}
+    core = bool(request.of(Capability.TRUST))  # granted, it runs unconfined: that is access of every kind
+    given |= {word for word, capability in _KINDS.items() if core or request.of(capability)}
     # A word that is none of ours may have been meant for anything, so it asks about everything.
     return any(kind in given or kind not in _KINDS for kind in kinds)
 
@@ -280,7 +282,3 @@ def _left_out(skill: Skill, wrong: SkillError) -> Problem:
     return error(
         wrong.problem.rule, message, at=wrong.problem.at or At(skill.manifest), help=wrong.problem.help
     )
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 2].rsplit(" ", 1)[0] + " …"

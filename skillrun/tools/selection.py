@@ -23,6 +23,7 @@ class Select(enum.Enum):
 
 INHERIT: Final = Select.INHERIT
 """What the level above offers; None says the same."""
+_LONGEST: Final = 100
 NONE: Final = Select.NONE
 """No tool at all; so does an empty list."""
 Choice: TypeAlias = "Select | Iterable[str] | None"
@@ -44,6 +45,7 @@ def select(tools: Sequence[Tool], choice: Choice) -> tuple[Tool, ...]:
 
 def similar(name: str, tools: Iterable[Tool], *, most: int = 3) -> list[str]:
     """Return up to three names that are like one that does not exist."""
+    name = name[:_LONGEST]  # the rest of a name that is longer than any is like nothing
     known = [tool.full_name for tool in tools]
     bare = {tool.full_name.rsplit("__", 1)[-1]: tool.full_name for tool in tools}
     near = difflib.get_close_matches(name, known, n=most, cutoff=0.5)

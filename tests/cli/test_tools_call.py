@@ -168,3 +168,9 @@ def test_flags_of_the_operator_hold_for_one_call(confining: Desk, skills: Path) 
     assert confining("call", "demo__echo").returncode == 1
     done = confining("call", "demo__echo", "--read", "a.txt")
     assert (done.returncode, done.stdout) == (0, "content\n")
+
+
+def test_a_long_result_is_written_whole(confining: Desk, skills: Path) -> None:
+    """A file of it would be gone with the command that names it."""
+    (skills / "scripts" / "long.py").write_text("#!/usr/bin/env python3\nprint('x' * 20_000)\n")
+    assert confining("call", "demo__long").stdout == "x" * 20_000 + "\n"

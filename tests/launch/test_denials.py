@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,3 +168,25 @@ def test_nobody_is_blamed_without_a_sandbox(arena: Arena) -> None:
     with arena.runner("passthrough") as runner:
         result = runner.run("demo")
     assert json.dumps(told(result)) == "[]"
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "x",
+        "`",
+        "\N{LEFT SINGLE QUOTATION MARK}a",
+        "[Errno 13] ",
+        "[Errno 13] a: '",
+        "EACCES: ",
+        "socket ",
+        "socket\n",
+        "cannot create ",
+    ],
+)
+def test_a_flood_of_words_is_looked_through_in_no_time(words: str) -> None:
+    """A megabyte of one line without a space held its run up for hours, long after the script was dead."""
+    started = time.process_time()
+    assert len(list(suspects(words * (1_000_000 // len(words)), Path("/cwd")))) < 20_000
+    assert time.process_time() - started < 10

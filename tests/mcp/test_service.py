@@ -113,7 +113,7 @@ async def test_files_long_output_and_progress(world: World, era: str) -> None:
             for value in (1, 5, 3, None):
                 os.write(fd, (json.dumps({"progress": "at", "value": value, "total": 9}) + "\\n").encode())
             folder = os.environ["SKILLRUN_OUTPUT_DIR"]
-            open(folder + "/a.png", "wb").write(b"png")
+            open(folder + "/a.png", "wb").write(b"\\x89PNG")
             open(folder + "/b.wav", "wb").write(b"wav")
             open(folder + "/c.bin", "wb").write(b"\\xff\\x00")
             open(folder + "/d.txt", "w").write("short")
@@ -130,7 +130,7 @@ async def test_files_long_output_and_progress(world: World, era: str) -> None:
         kinds = [one.type for one in done.content]
         assert kinds == ["text", "resource_link", "image", "audio", "resource_link", "resource"]
         assert len(done.content[0].text) < 11_000
-        assert base64.b64decode(done.content[2].data) == b"png"
+        assert base64.b64decode(done.content[2].data) == b"\x89PNG"
         whole = await client.read_resource(done.content[1].uri)
         assert whole.contents[0].text.startswith("x" * 20000)
         binary = await client.read_resource(done.content[4].uri)

@@ -80,6 +80,8 @@ def _strict(schema: Any, counts: Counts, depth: int, *, nullable: bool) -> dict[
         made["description"] = f"{made.get('description', '')} (default: {schema['default']})".strip()
     if isinstance(made.get("type"), list):
         counts.unions += 1
+        if {"array", "object"} & set(made["type"]):  # what is in them would be left open
+            raise _NotStrictError
     counts.values += len(schema.get("enum", ()))
     if "anyOf" in schema:
         counts.unions += 1
@@ -113,8 +115,10 @@ def _object(schema: dict[str, Any], counts: Counts, depth: int, *, nullable: boo
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     if "anyOf" in schema:
         return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
-    kinds = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
-    made = {**schema, "type": [*kinds, "null"]}
-    if "enum" in schema:
+    if "type" not in schema or "const" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    made = {**schema, "type": list(dict.fromkeys((*kinds, "null")))}
+    if "enum" in schema and None not in schema["enum"]:
         made["enum"] = [*schema["enum"], None]
     return made

@@ -20,6 +20,7 @@ _CONSTANTS: Final = {
     "argparse.SUPPRESS": SUPPRESS, "argparse.REMAINDER": REMAINDER, "argparse.OPTIONAL": "?",
     "argparse.ZERO_OR_MORE": "*", "argparse.ONE_OR_MORE": "+",
 }  # fmt: skip
+_LONGEST_SHOWN: Final = 1_000  # characters of a default in the help of an option
 _SWITCHES: Final = frozenset({"store_true", "store_false", "store_const", "append_const"})
 _SILENT: Final = frozenset({"help", "version"})
 _TYPES: Final[dict[str, dict[str, Any]]] = {
@@ -178,7 +179,7 @@ def _schema(form: Form, item: dict[str, Any], nargs: Any, fixed: int | None) -> 
 
 def _plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
-        return all(isinstance(item, str | int | float) for item in value)
+        return len(value) <= _MOST_CHOICES and all(isinstance(item, str | int | float) for item in value)
     return isinstance(value, str | int | float)
 
 
@@ -193,6 +194,15 @@ def _default(form: Form, default: Any, action: Any) -> dict[str, Any]:
     return {}
 
 
+def _shown(value: Any) -> str:
+    try:
+        if isinstance(value, list | tuple):
+            value = type(value)(one[:_LONGEST_SHOWN] if isinstance(one, str) else one for one in value)
+        return str(value)[:_LONGEST_SHOWN]
+    except ValueError:  # more digits than Python writes out
+        return ""
+
+
 def _help(option: Option) -> str:
     """Return the help of an option with what argparse fills in filled in."""
     text = option.word("help")
@@ -200,7 +210,7 @@ def _help(option: Option) -> str:
         return ""
     default = option.word("default")
     if "%(default)" in text:
-        shown = str(default) if _plain(default) else ""
+        shown = _shown(default) if _plain(default) else ""
         text = re.sub(r"%\(default\)\w", lambda _: shown, text)
     text = re.sub(r"%\((\w+)\)\w", lambda match: match[1], text).replace("%%", "%")
     return " ".join(text.split())

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.tools.infer.argparse_option import SUPPRESS, Option, parameter
 from skillrun.tools.infer.follow import Class, Follower, Function
 from skillrun.tools.infer.values import UNKNOWN, Attribute, Symbol
-from skillrun.tools.interface import Grammar, Interface
+from skillrun.tools.interface import MOST_INTERFACES, MOST_OPTIONS, Grammar, Interface
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,14 +23,14 @@ INTERESTING: Final = re.compile(
     r"|parse_(?:known_|intermixed_)?args|set_defaults|\bargparse\b"
 )
 _MADE: Final = re.compile(
-    r"\b(\w{1,80})[ \t]*(?::[^=\n]{1,80})?=[^=\n]{0,80}(?:ArgumentParser|ArgParser|add_(?:argument|mutually_exclusive)_group|add_parser)\s*\("
+    r"(?:ArgumentParser|ArgParser|add_(?:argument|mutually_exclusive)_group|add_parser)\s*\("
 )
+_TARGET: Final = re.compile(r"\b(\w+)\s*(?::[^=]*)?$")
+_LOOK_BACK: Final = 300  # characters of the line before it
 _PARSING: Final = frozenset(
     {"parse_args", "parse_known_args", "parse_intermixed_args", "parse_known_intermixed_args"}
 )
-_MOST_HANDED: Final = 50  # names of parsers in one source
-_MOST_OPTIONS: Final = 500  # of one parser; public scripts have up to 60
-_MOST_INTERFACES: Final = 128  # sub-commands of one script; what a model API takes at most
+_MOST_HANDED: Final = 50  # names of parsers; each one is looked for everywhere
 
 
 @dataclass(slots=True)
@@ -50,8 +51,8 @@ class Parser:
         for parent in parents if isinstance(parents, list) else [UNKNOWN]:
             if isinstance(parent, Parser):
                 parent.parent = True
-                self.options += parent.options
-                self.complete = self.complete and parent.complete
+                self.options = [*self.options, *parent.options][:MOST_OPTIONS]
+                self.complete = self.complete and parent.complete and len(self.options) < MOST_OPTIONS
             else:
                 self.complete = False
 
@@ -78,12 +79,24 @@ class Subparsers:
         return self.keywords.get("required") is True
 
 
+def _targets(source: str) -> set[str]:
+    """Name what parsers and groups are assigned to."""
+    found: set[str] = set()
+    for match in _MADE.finditer(source):
+        line = source[max(match.start() - _LOOK_BACK, 0) : match.start()].rpartition("\n")[2]
+        before, equals, _ = line.rpartition("=")
+        target = _TARGET.search(before) if equals else None
+        if target is not None:
+            found.add(target[1])
+    return found
+
+
 class ArgparseReader(Follower):
     """Follows a script and keeps the parsers that it makes."""
 
     def __init__(self, source: str) -> None:
         # A parser that is handed on matters where it is handed on, whatever that is called.
-        handed = "|".join(sorted({match[1] for match in _MADE.finditer(source)})[:_MOST_HANDED])
+        handed = "|".join(sorted(_targets(source))[:_MOST_HANDED])
         super().__init__(
             source, re.compile(rf"{INTERESTING.pattern}|\b(?:{handed})\s*[,)]") if handed else INTERESTING
         )
@@ -139,6 +152,7 @@ class ArgparseReader(Follower):
         if name in _PARSING:
             parser.parsed = True
         if name == "set_defaults":
+            self.spend(len(parser.options) * (len(keywords) + 1) * 10)
             parser.options = [option.with_default(keywords) for option in parser.options]
         return UNKNOWN
 
@@ -147,9 +161,9 @@ class ArgparseReader(Follower):
         owner: Parser | Group, parser: Parser, flags: list[Any], keywords: dict[str, Any], *, whole: bool
     ) -> Any:
         known = bool(flags) and all(isinstance(flag, str) and flag for flag in flags)
-        if not known or not whole or len(parser.options) >= _MOST_OPTIONS:
+        if not known or not whole or len(parser.options) >= MOST_OPTIONS:
             parser.complete = False
-            if not known or len(parser.options) >= _MOST_OPTIONS:
+            if not known or len(parser.options) >= MOST_OPTIONS:
                 return UNKNOWN
         exclusive = isinstance(owner, Group) and owner.exclusive
         option = Option(tuple(flags), keywords, exclusive=exclusive)
@@ -182,7 +196,7 @@ def read_argparse(tree: ast.Module, source: str) -> tuple[Interface, ...]:
         for found in list(names.values()):
             _enter(reader, found)
     parser = reader.chosen()
-    return () if parser is None else tuple(_interfaces(parser))[:_MOST_INTERFACES]
+    return () if parser is None else tuple(islice(_interfaces(parser), MOST_INTERFACES))
 
 
 def _enter(reader: ArgparseReader, found: Any) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from skillrun.tools.infer.argparse_option import property_name
 from skillrun.tools.infer.click_commands import ARGUMENTS, TYPES, ClickReader, Declared, text_of, with_default
 from skillrun.tools.infer.typer_signature import typer_parameters
 from skillrun.tools.infer.values import Symbol
-from skillrun.tools.interface import Form, Grammar, Interface, Parameter
+from skillrun.tools.interface import MOST_INTERFACES, MOST_OPTIONS, Form, Grammar, Interface, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ def read_click(tree: ast.Module, source: str) -> tuple[Interface, ...]:
     single = top.typer and len(top.inner) == 1 and top.function is None
     if single:  # a Typer with one command is that command
         top = next(iter(top.inner.values()))
-    return tuple(_interfaces(top, reader, (), ()))
+    return tuple(islice(_interfaces(top, reader, (), ()), MOST_INTERFACES))
 
 
 def _interfaces(
@@ -64,7 +65,7 @@ def _parameters(command: Command, reader: ClickReader, level: int) -> tuple[tupl
         return typer_parameters(command, reader, level)
     found: list[Parameter] = []
     complete = True
-    for part in command.parts:
+    for part in command.parts[:MOST_OPTIONS]:
         words = [word for word in part.arguments if isinstance(word, str)]
         if not words or len(words) < len(part.arguments):
             complete = False
@@ -72,7 +73,7 @@ def _parameters(command: Command, reader: ClickReader, level: int) -> tuple[tupl
         made = _argument(words[0], part, level) if part.what in ARGUMENTS else _option(words, part, level)
         if made is not None:
             found.append(made)
-    return tuple(found), complete
+    return tuple(found), complete and len(command.parts) <= MOST_OPTIONS
 
 
 def _argument(name: str, part: Declared, level: int) -> Parameter:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 _MOST_LINES: Final = 60
 _LONGEST: Final = 1_000
 """Characters of a description; facts/mcp: a limit of 1024 was seen in an error of one API."""
+_LOOKED_AT: Final = 20_000
+"""Characters of a docstring or comment that are looked through for it."""
 # A licence, and what is written for programs: they say nothing about the script.
 _LEGAL = re.compile(
     r"copyright|licen[cs]e|SPDX-|all rights reserved|\(c\) ?\d{4}|warrant|redistribut|permission is hereby|"
@@ -57,7 +59,7 @@ def _comment(source: str) -> Iterator[str]:
 def _paragraphs(lines: list[str]) -> str | None:
     """Join the paragraphs that are about the script; one with a word of the law in it is left out."""
     kept: list[str] = []
-    for paragraph in "\n".join(line.rstrip() for line in lines).split("\n\n"):
+    for paragraph in "\n".join(line.rstrip() for line in lines)[:_LOOKED_AT].split("\n\n"):
         own = [
             line for line in paragraph.split("\n") if line.strip() and not _FOR_PROGRAMS.search(line.strip())
         ]

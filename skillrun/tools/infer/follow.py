@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 12
 """Calls inside calls; builders of parsers are two or three deep."""
-_MOST_BLOCKS: Final = 2_000
-_MOST_LINES: Final = 5_000
-"""Functions of one source, and lines of it that have to do with parsers; the largest public script has 300 and 400."""
 _DICT: Final = Symbol("dict")
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_NAME = re.compile(r"\w+")
 _DEF = re.compile(r"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -48,15 +45,22 @@ class Class:
 
     def find(self, name: str) -> Any:
         """Look a member up, in the bases too."""
-        if name in self.members:
-            return self.members[name]
-        inherited = (base.find(name) for base in self.bases if isinstance(base, Class))
-        return next((found for found in inherited if found is not UNKNOWN), UNKNOWN)
+        return next((one.members[name] for one in self.line() if name in one.members), UNKNOWN)
+
+    def line(self) -> list[Class]:
+        """Return the class and those it comes from, each once: by every way there may be more than can be counted."""
+        found: dict[int, Class] = {}
+        waiting = [self]
+        while waiting:
+            one = waiting.pop()
+            if id(one) not in found:
+                found[id(one)] = one
+                waiting += [base for base in reversed(one.bases) if isinstance(base, Class)]
+        return list(found.values())
 
     def roots(self) -> list[str]:
         """Name the classes of other modules that this one comes from."""
-        own = [base.dotted for base in self.bases if isinstance(base, Symbol)]
-        return own + [root for base in self.bases if isinstance(base, Class) for root in base.roots()]
+        return [base.dotted for one in self.line() for base in one.bases if isinstance(base, Symbol)]
 
 
 @dataclass(slots=True, eq=False)
@@ -141,6 +145,8 @@ class Follower(Values):
             return UNKNOWN
         items = self.items(node.iter, names)
         for item in [UNKNOWN] if items is None else items:
+            if self.steps > MOST_STEPS:
+                break
             bind(node.target, item, names)
             self.body(node.body, names)
         return self.body(node.orelse, names)
@@ -185,6 +191,7 @@ class Follower(Values):
 
     def define_class(self, node: ast.ClassDef, names: Names) -> Any:
         """Remember a class; its body is followed for the members."""
+        self.spend(len(names))
         members: Names = {**names}
         self.body(node.body, members)
         own = {name: value for name, value in members.items() if names.get(name) is not value}
@@ -269,6 +276,7 @@ class Follower(Values):
         node = function.node
         if node in self._stack or len(self._stack) >= _DEEPEST:
             return UNKNOWN
+        self.spend(len(function.names))
         inner = dict(function.names)
         given = list(arguments)
         if function.bound is not None and not _is_static(node):
@@ -289,12 +297,12 @@ class Follower(Values):
             *signature.defaults,
         ]
         for place, (parameter, default) in enumerate(zip(positions, defaults, strict=True)):
-            fallback = UNKNOWN if default is None else Lazy(default, dict(names))
+            fallback = self._put_off(default, names)
             names[parameter.arg] = (
                 given[place] if place < len(given) else keywords.get(parameter.arg, fallback)
             )
         for parameter, default in zip(signature.kwonlyargs, signature.kw_defaults, strict=True):
-            fallback = UNKNOWN if default is None else Lazy(default, dict(names))
+            fallback = self._put_off(default, names)
             names[parameter.arg] = keywords.get(parameter.arg, fallback)
         if signature.vararg is not None:
             names[signature.vararg.arg] = given[len(positions) :]
@@ -304,29 +312,40 @@ class Follower(Values):
                 name: value for name, value in keywords.items() if name not in known
             }
 
+    def _put_off(self, default: ast.expr | None, names: Names) -> Any:
+        if default is None or self.steps > MOST_STEPS:
+            return UNKNOWN
+        self.spend(len(names))
+        return Lazy(default, dict(names))
+
 
 def relevant_lines(source: str, interesting: re.Pattern[str]) -> list[int]:
     """Return the sorted numbers of lines that match, and of those that name what such lines are in.
 
-    Raises ValueError for a source with more functions than anybody writes into one script: the time to look
-    through it must stay in proportion.
+    The time is in proportion to the length of the source: each block is climbed once, and names are found in one pass.
     """
     ends = [match.end() for match in re.finditer("\n", source)]
     blocks = [
         (bisect_left(ends, match.end()) + 1, len(match[1].expandtabs()), match[2])
         for match in _DEF.finditer(source)
     ]
-    if len(blocks) > _MOST_BLOCKS:
-        raise ValueError("too many functions")
+    above = _above([indent for _, indent, _ in blocks])
+    starts = [line for line, _, _ in blocks]
     new = {bisect_left(ends, match.start() + 1) + 1 for match in interesting.finditer(source)}
     places = _mentions(source, ends, {name for _, _, name in blocks}) if new else {}
     found: set[int] = set()
+    seen: set[int] = set()  # blocks whose names are known
     known = {"__init__"}
     while new:
         found |= new
-        if len(found) > _MOST_LINES:
-            raise ValueError("too many lines that matter")
-        names = {name for line in new for name in _owners(blocks, line)} - known
+        names: set[str] = set()
+        for line in new:
+            place = bisect_left(starts, line + 1) - 1
+            while place >= 0 and place not in seen:
+                seen.add(place)
+                names.add(blocks[place][2])
+                place = above[place]
+        names -= known
         known |= names
         new = {line for name in names for line in places.get(name, ())} - found
     return sorted(found)
@@ -341,18 +360,16 @@ def _mentions(source: str, ends: list[int], names: set[str]) -> dict[str, list[i
     return places
 
 
-def _owners(blocks: list[tuple[int, int, str]], line: int) -> list[str]:
-    """Name the functions and classes that a line stands in, by indentation."""
-    place = bisect_left(blocks, (line + 1,)) - 1
-    names: list[str] = []
-    indent = 1 << 16
-    while place >= 0 and indent > 0:
-        _, own, name = blocks[place]
-        if own < indent:
-            names.append(name)
-            indent = own
-        place -= 1
-    return names
+def _above(indents: list[int]) -> list[int]:
+    """Return for each block the one that it stands in, by indentation; -1 for none."""
+    above: list[int] = []
+    open_: list[int] = []
+    for place, indent in enumerate(indents):
+        while open_ and indents[open_[-1]] >= indent:
+            open_.pop()
+        above.append(open_[-1] if open_ else -1)
+        open_.append(place)
+    return above
 
 
 def _is_static(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.tools.infer.argparse_option import property_name
-from skillrun.tools.interface import Form, Grammar, Interface, Parameter
+from skillrun.tools.interface import MOST_OPTIONS, Form, Grammar, Interface, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,6 +148,8 @@ def read_node(source: str) -> tuple[Interface, ...]:
     if not isinstance(config, dict) or ("args" in config and config["args"] is not None):
         return ()
     options = config.get("options")
+    if isinstance(options, dict) and len(options) > MOST_OPTIONS:
+        return ()
     made = [_option(name, one, config) for name, one in options.items()] if isinstance(options, dict) else []
     complete = isinstance(options, dict) or "options" not in config
     words = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -23,6 +24,20 @@ SOURCE_LIMIT: Final = 1 << 19
 _STDIN = re.compile(
     r"\bstdin\b|\binput\(|\bfileinput\b|/dev/fd/0|\bcat\b(?! *<)(?:\s*\||\s*$)|\bread -r\b|fd ?= ?0|readFileSync\(0"
 )
+
+# Up to Python 3.11 the parser looks for each expression of an f-string from its start: 180 kB of them take 11 s.
+_SLOW_FORMATS: Final = sys.version_info < (3, 12)
+_SMALL: Final = 20_000  # characters of a source in which nothing can take long
+_MOST_FORMATTED: Final = (
+    200_000_000  # characters of an f-string times its braces, together; about half a second
+)
+_FORMATTED: Final = re.compile(r"""[fF][rR]?('{3}|"{3}|'|")""")
+_REST_OF: Final = {
+    "'": re.compile(r"[^\\'\n]*(?:\\.[^\\'\n]*)*", re.DOTALL),
+    '"': re.compile(r'[^\\"\n]*(?:\\.[^\\"\n]*)*', re.DOTALL),
+    "'" * 3: re.compile(r"[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*", re.DOTALL),
+    '"' * 3: re.compile(r'[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*', re.DOTALL),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +72,24 @@ def read_source(source: str, family: str) -> Reading:
 
 
 def _parse(source: str) -> ast.Module | None:
+    if _SLOW_FORMATS and len(source) > _SMALL and _formatted(source) > _MOST_FORMATTED:
+        return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes in strings: for the author of the script
             return ast.parse(source)
     except SyntaxError:
         return None
+
+
+def _formatted(source: str) -> int:
+    """Say how much work the f-strings of a source are, or what may be one."""
+    work = 0
+    for match in _FORMATTED.finditer(source):
+        rest = _REST_OF[match[1]].match(source, match.end())
+        text = rest[0] if rest is not None else ""
+        work += len(text) * text.count("{")
+    return work
 
 
 def _interfaces(source: str, tree: ast.Module | None, family: str) -> tuple[Interface, ...]:

@@ -10,7 +10,7 @@ from skillrun.tools.infer.argparse_option import property_name
 from skillrun.tools.infer.click_commands import TYPES, Declared, text_of, with_default
 from skillrun.tools.infer.follow import Class
 from skillrun.tools.infer.values import Symbol
-from skillrun.tools.interface import Form, Parameter
+from skillrun.tools.interface import MOST_OPTIONS, Form, Parameter
 
 if TYPE_CHECKING:
     from skillrun.tools.infer.click_commands import ClickReader, Command
@@ -31,8 +31,8 @@ def typer_parameters(command: Command, reader: ClickReader, level: int) -> tuple
         *zip(arguments, defaults, strict=True),
         *zip(signature.kwonlyargs, signature.kw_defaults, strict=True),
     ]
-    made = [_typed(one, default, reader, names, level) for one, default in pairs]
-    return tuple(one for one in made if one is not None), True
+    made = [_typed(one, default, reader, names, level) for one, default in pairs[:MOST_OPTIONS]]
+    return tuple(one for one in made if one is not None), len(pairs) <= MOST_OPTIONS
 
 
 def _typed(

@@ -9,6 +9,7 @@ import ast
 import enum
 import inspect
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ LARGEST: Final = 1 << 16
 """Characters or items that a value may grow to; a longer one is unknown."""
 MOST_STEPS: Final = 50_000
 """Expressions and statements looked at in one source; the scripts of public skills take up to 4,000."""
+MOST_COPIED: Final = 2_000_000
+"""Items copied from one collection into another: few steps of a hostile source could copy for hours."""
+_MOST_DIGITS: Final = 20  # of `round`, which works out 10 to that power
 
 
 class Unknown(enum.Enum):
@@ -61,6 +65,13 @@ class Values:
 
     def __init__(self) -> None:
         self.steps = 0
+        self.copied = 0
+
+    def spend(self, items: int) -> None:
+        """Note that so many items were copied; when that was too much, nothing more is looked at."""
+        self.copied += items
+        if self.copied > MOST_COPIED:
+            self.steps = MOST_STEPS + 1
 
     def value(self, node: ast.AST | None, names: Names) -> Any:
         """Return what an expression comes to, UNKNOWN when that can't be read."""
@@ -69,6 +80,7 @@ class Values:
         if reader is None or self.steps > MOST_STEPS:
             return UNKNOWN
         found = reader(self, node, names)
+        self.spend(len(found) if isinstance(found, list | dict) else 0)
         return UNKNOWN if isinstance(found, str | list | dict) and len(found) > LARGEST else found
 
     def name(self, node: ast.Name, names: Names) -> Any:
@@ -197,6 +209,9 @@ class Values:
             return UNKNOWN
         made: list[Any] = []
         for one in items:
+            if self.steps > MOST_STEPS:
+                return UNKNOWN
+            self.spend(len(names))
             inner = dict(names)
             bind(loop.target, one, inner)
             made.append(self.value(node.elt, inner))
@@ -252,6 +267,29 @@ def _dedent(text: str) -> str:
     return inspect.cleandoc(text)
 
 
+def _scalar(value: Any) -> bool:
+    """Whether a value holds no others: a list of lists of lists may be endless to compare or to write out."""
+    return value is None or isinstance(value, str | int | float)
+
+
+def _text(value: Any = "") -> Any:
+    return str(value) if _scalar(value) else UNKNOWN
+
+
+def _ordered(items: Any) -> Any:
+    listed = _listed(items)
+    return sorted(listed) if all(map(_scalar, listed)) else UNKNOWN
+
+
+def _extreme(choose: Callable[..., Any], *items: Any) -> Any:
+    listed = _listed(items[0] if len(items) == 1 else items)
+    return choose(listed) if all(map(_scalar, listed)) else UNKNOWN
+
+
+def _rounded(number: Any, digits: Any = None) -> Any:
+    return round(number, digits) if digits is None or abs(digits) <= _MOST_DIGITS else UNKNOWN
+
+
 def _listed(items: Any) -> list[Any]:
     """Write a sequence out, as long as it is short; the range of a hostile source may have no end in sight."""
     if isinstance(items, range):
@@ -285,10 +323,10 @@ _METHODS: Final[dict[tuple[type, str], Callable[..., Any]]] = {
     (str, "replace"): _replace, (str, "lstrip"): str.lstrip, (str, "rstrip"): str.rstrip, (str, "capitalize"): str.capitalize,
 }  # fmt: skip
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "list": _listed, "tuple": _listed, "sorted": lambda items: sorted(_listed(items)), "set": _listed,
-    "frozenset": _listed, "range": range, "len": len, "reversed": lambda items: _listed(items)[::-1], "str": str, "textwrap.dedent": _dedent, "inspect.cleandoc": _dedent, "dict": dict, "enumerate": lambda items: list(enumerate(_listed(items))),
+    "list": _listed, "tuple": _listed, "sorted": _ordered, "set": _listed,
+    "frozenset": _listed, "range": range, "len": len, "reversed": lambda items: _listed(items)[::-1], "str": _text, "textwrap.dedent": _dedent, "inspect.cleandoc": _dedent, "dict": dict, "enumerate": lambda items: list(enumerate(_listed(items))),
     "zip": lambda *lists: [list(pair) for pair in zip(*map(_listed, lists), strict=False)],
-    "pathlib.Path": str, "int": int, "float": float, "max": max, "min": min, "round": round,
+    "pathlib.Path": _text, "int": int, "float": float, "max": partial(_extreme, max), "min": partial(_extreme, min), "round": _rounded,
 }  # fmt: skip
 _BUILTINS: Final = {
     name: Symbol(name)
