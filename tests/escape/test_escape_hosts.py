@@ -12,7 +12,6 @@ BARE: list[tuple[str, dict[str, Any]]] = [
     ("no Landlock", {"landlock": 0}),
     ("Landlock without truncate", {"landlock": 2}),
     ("no seccomp", {"seccomp": False}),
-    ("macOS", {"platform": "darwin"}),
     ("Windows", {"platform": "win32"}),
     ("another machine", {"machine": "riscv64"}),
 ]
@@ -38,6 +37,17 @@ def test_refuses_on_a_host_that_cannot_confine(
     assert not mark.exists()
     scene.plainly(mark)
     assert mark.exists()
+
+
+@pytest.mark.level(1)
+def test_refuses_the_backend_of_another_system(scene: Scene) -> None:
+    """A Mac has a backend of its own, and the one of Linux is refused there when somebody names it (C-30)."""
+    scene.script("open(args[0], 'w')", front='fs_write: ["."]')
+    mark = scene.workspace / "ran"
+    told = scene.confined(mark, probe={"level2": False, "platform": "darwin"}, backend="linux-1").told
+    assert (told["termination"], told["backend"]) == ("refused", None)
+    assert told["error"]["message"]
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize("host", BARE[:3], ids=lambda host: host[0])

@@ -1,6 +1,6 @@
 """Faults that other teams shipped in their tool layers (cases.md, area D), and traps of the original (facts/robotlab 3.E).
 
-D-08, D-11 and D-12 are about a server's connection and have no meaning without one.
+D-08, D-11 and D-12 are about a server's connection: tests/mcp has them.
 """
 
 from __future__ import annotations
