@@ -51,6 +51,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if (user, number) in LONG_FORM:
                 item.add_marker(pytest.mark.slow)
     items[:] = left
+    _thin_out(left)
+
+
+# Suites whose tests start whole programs, half a second each, many times over with other parameters.
+THINNED = ("cli", "kill", "launch")
+MANY = 6
+
+
+def _thin_out(items: list[pytest.Item]) -> None:
+    """Leave every third set of parameters of such a test to `make test`, the others to `make test-all`."""
+    together: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.path.parent.name in THINNED and getattr(item, "callspec", None) is not None:
+            name = item.originalname  # type: ignore[attr-defined]
+            together.setdefault((item.path, name), []).append(item)
+    for same in together.values():
+        if len(same) > MANY:
+            for number, item in enumerate(same):
+                if number % 3:
+                    item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

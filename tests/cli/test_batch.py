@@ -172,6 +172,7 @@ def test_stopped_in_the_middle(confining: Desk, number: signal.Signals) -> None:
         assert Counter(made.read_text().split()).most_common()[-1][1] >= 1
 
 
+@pytest.mark.slow
 def test_shards_make_every_call_once(confining: Desk) -> None:
     """All shards together make all calls, no matter how many lines each has."""
     ready(confining)

@@ -147,6 +147,7 @@ def test_own_configuration_does_not_count(desk: Desk) -> None:
     }
 
 
+@pytest.mark.slow
 def test_baseline_from_the_command_line(desk: Desk) -> None:
     """Findings are accepted once, new ones still count, and a partial scan is refused."""
     desk.skill("demo", front="timeout: 600\n")
@@ -244,6 +245,7 @@ def test_run_locked(confining: Desk) -> None:
     assert desk("run", "demo").stdout == "other\n"
 
 
+@pytest.mark.slow
 def test_diff(desk: Desk) -> None:
     """Revisions, folders and the tree as it lies here; 1 when some skill can do more, 3 when there is none."""
     folder = desk.skill("demo", front='fs_read: ["./a"]\n')

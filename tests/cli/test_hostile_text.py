@@ -28,6 +28,7 @@ def hostile(desk: Desk) -> str:
     return f"./skills/\x1b[31m{EVIL}\n$(id)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colour", ["never", "always"])
 def test_nothing_reaches_the_terminal_raw(desk: Desk, colour: str) -> None:
     """Every command that names the skill or its parts shows them escaped; colours are skillrun's own only."""

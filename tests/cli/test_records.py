@@ -110,6 +110,7 @@ def test_runs_that_never_were_are_written_down(confining: Desk) -> None:
     assert second["argv"] == [MARK]
 
 
+@pytest.mark.slow
 def test_the_latest_run_is_shown(confining: Desk) -> None:
     """`show --last` tells the latest one, of one skill if asked, for people and as JSON."""
     confining.skill("first", "#!/bin/sh\nexit 4\n")
