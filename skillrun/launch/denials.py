@@ -5,6 +5,7 @@ The sandbox is never blamed for a path that it does not keep, nor for one that t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from skillrun.errors import SkillrunError
 from skillrun.launch.result import Denial, Termination
 from skillrun.resources import table
 from skillrun.sandbox.complete import protected_names
@@ -73,12 +75,17 @@ def denials(
         (one.operation, one.path): one for one in (*guessed, *told)
     }  # the kernel's word stands over a guess
     found = sorted(known.values(), key=lambda one: one.evidence == GUESS)[:MOST]
-    return tuple(
-        denial(one, grant(ready.skill, ready.digest, ready.place, asking(one, ready.flags)))
-        if one.operation in _BY_FLAG
-        else Denial(one.operation, one.path, one.evidence, None)
-        for one in found
-    )
+    return tuple(_judged(one, ready, grant) for one in found)
+
+
+def _judged(suspect: Suspect, ready: Ready, grant: Callable[[Skill, str, Place, Flags], Grant]) -> Denial:
+    """Make a denial, without a fix where no flag can say it: the path is a script's own text, and may be no path to a flag."""
+    if suspect.operation in _BY_FLAG:
+        with contextlib.suppress(SkillrunError):
+            return denial(
+                suspect, grant(ready.skill, ready.digest, ready.place, asking(suspect, ready.flags))
+            )
+    return Denial(suspect.operation, suspect.path, suspect.evidence, None)
 
 
 def failed(verdict: Verdict) -> bool:
@@ -158,6 +165,8 @@ def _sure(suspect: Suspect, path: Path, policy: Policy, probe: Probe) -> Suspect
         there = physical.exists()
     except (OSError, ValueError):
         return None
+    if path.is_relative_to("/proc") or physical.is_relative_to("/proc"):
+        return None  # what a process finds there is its own, and never what we find
     reads, writes = _allowed(policy, physical, probe)
     told = suspect.operation
     if there and told != "write" and not reads:

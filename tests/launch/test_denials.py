@@ -93,6 +93,28 @@ def test_no_flag_is_told_for_a_secret(arena: Arena, mode: str, name: str) -> Non
 
 
 @pytest.mark.parametrize("mode", LEVELS)
+@pytest.mark.parametrize("name", ["a[1].txt", "a*.txt", "~x", "$HOME"])
+def test_a_path_that_no_flag_can_say_is_named_alone(arena: Arena, mode: str, name: str) -> None:
+    """A name with the signs of a pattern is a denial without a flag; above all it is no error of the call."""
+    data = arena.root / "elsewhere" / name
+    data.parent.mkdir()
+    data.write_text("content")
+    arena.script(f"print(open({str(data)!r}).read())")
+    with arena.runner(mode) as runner:
+        result = runner.run("demo")
+    assert [(one.operation, str(one.path)) for one in result.denials] == [("read", str(data))]
+
+
+@pytest.mark.parametrize("mode", LEVELS)
+def test_what_lies_in_proc_is_never_guessed_at(arena: Arena, mode: str) -> None:
+    """`/proc/self` of a script is not ours: its words about it name nothing of this process."""
+    words = "".join(f"[Errno 13] Permission denied: '/proc/self/fd/{n}'\n" for n in range(64))
+    arena.script(f"import sys; sys.stderr.write({words!r}); sys.exit(1)")
+    with arena.runner(mode) as runner:
+        assert runner.run("demo").denials == ()
+
+
+@pytest.mark.parametrize("mode", LEVELS)
 def test_no_flag_is_told_for_a_protected_path(arena: Arena, mode: str) -> None:
     """What runs later unconfined can't be granted for writing, and is not suggested."""
     hooks = arena.out / ".git" / "hooks"
