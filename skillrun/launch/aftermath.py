@@ -61,7 +61,8 @@ def violations(
         )
         # What is in a new repository is named with it; what git takes from beside it is not.
         folders = new_git.intersection(after.repositories)
-        names = tuple(kept for kept in names if folders.isdisjoint(kept.path.parents))
+        if folders:
+            names = tuple(kept for kept in names if folders.isdisjoint(kept.path.parents))
         tops = [git.parent if git.name == ".git" else git for git in sorted(new_git)]
         names += tuple(Kept(path, reason, readable=True) for path, reason in obeyed(tops))
         found += _appeared(
@@ -103,7 +104,7 @@ def _replaced(policy: Policy, landscape: Landscape, walker: Walker) -> Iterator[
     """
     for kept in landscape.kept:
         spot = landscape.spots.get(kept.path)
-        inside = any(root in kept.path.parents for root in policy.write_roots)
+        inside = any(below(kept.path, root) for root in policy.write_roots)
         if spot is None or spot.folder or not inside:
             continue
         now = walker.look(kept.path)
