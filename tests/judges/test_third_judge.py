@@ -96,7 +96,8 @@ def test_profile_and_model_agree(tmp_path: Path) -> None:
     rng = random.Random(SEED)
     base = tmp_path.resolve()
     asked, round_, yes = 0, 0, 0
-    while asked < QUESTIONS:
+    # A few worlds can all be of one answer, which would prove nothing: then more are asked.
+    while asked < QUESTIONS or not 0.03 < yes / asked < 0.9:
         round_ += 1
         world, here = draw(rng), base / f"r{round_}"
         lay(here, world)
@@ -113,6 +114,8 @@ def test_profile_and_model_agree(tmp_path: Path) -> None:
             expected |= dict.fromkeys(NEVER, False)
             if reached(world, place):
                 del expected["file-read-metadata"], expected["file-test-existence"]
+            if place.rpartition("/")[2] in ABOVE:
+                del expected["file-write-create"]
             for operation, want in expected.items():
                 decision = evaluator.decide(operation, path)
                 told = (f"SKILLRUN_SEED={SEED} round {round_}", operation, place, world, decision)
@@ -130,7 +133,6 @@ def test_profile_and_model_agree(tmp_path: Path) -> None:
                     or "existence" in operation
                 )
                 asked += 1
-    assert 0.03 < yes / asked < 0.9, "questions whose answers are all the same would prove nothing"
 
 
 @pytest.mark.level(2)
