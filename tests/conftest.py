@@ -54,22 +54,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _thin_out(left)
 
 
-# Suites whose tests start whole programs, half a second each, many times over with other parameters.
-THINNED = ("cli", "kill", "launch")
-MANY = 6
+# What takes longest in `make test`, by measure: left to `make test-all`.
+LONG_FILES = frozenset({"test_endurance.py", "test_garbage.py"})
+MANY = 4
 
 
 def _thin_out(items: list[pytest.Item]) -> None:
-    """Leave every third set of parameters of such a test to `make test`, the others to `make test-all`."""
+    """Leave every fourth set of parameters of a test to `make test`, the others to `make test-all`."""
     together: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
-        if item.path.parent.name in THINNED and getattr(item, "callspec", None) is not None:
+        if item.path.name in LONG_FILES:
+            item.add_marker(pytest.mark.slow)
+        elif getattr(item, "callspec", None) is not None and item.get_closest_marker("slow") is None:
             name = item.originalname  # type: ignore[attr-defined]
             together.setdefault((item.path, name), []).append(item)
     for same in together.values():
         if len(same) > MANY:
             for number, item in enumerate(same):
-                if number % 3:
+                if number % MANY:
                     item.add_marker(pytest.mark.slow)
 
 
