@@ -56,6 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 # What takes longest in `make test`, by measure: left to `make test-all`.
 LONG_FILES = frozenset({"test_endurance.py", "test_garbage.py"})
+# Whole in `make test`: they start nothing, and cost a minute together.
+CHEAP = frozenset({"check", "seatbelt", "tools"})
 MANY = 4
 
 
@@ -65,7 +67,9 @@ def _thin_out(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name in LONG_FILES:
             item.add_marker(pytest.mark.slow)
-        elif getattr(item, "callspec", None) is not None and item.get_closest_marker("slow") is None:
+        elif item.path.parent.name in CHEAP or item.get_closest_marker("slow") is not None:
+            continue
+        elif getattr(item, "callspec", None) is not None:
             name = item.originalname  # type: ignore[attr-defined]
             together.setdefault((item.path, name), []).append(item)
     for same in together.values():
