@@ -55,7 +55,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 # What takes longest in `make test`, by measure: left to `make test-all`.
-LONG_FILES = frozenset({"test_endurance.py", "test_garbage.py"})
+LONG_FILES = frozenset(
+    {
+        "test_endurance.py",
+        "test_garbage.py",
+        "test_failures.py",
+        "test_faults.py",
+        "test_cancel.py",
+        "test_handle.py",
+    }
+)
 # Whole in `make test`: they start nothing, and cost a minute together.
 CHEAP = frozenset({"check", "seatbelt", "tools"})
 MANY = 4
