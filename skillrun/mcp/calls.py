@@ -122,8 +122,9 @@ class Report:
             await self._news.wait()
             self._news.clear()
             while self._pending:
-                await self._send(self._pending[0])  # taken away once it was told: a cancel must not lose it
-                self._pending.popleft()
+                # A cancel in the middle must neither lose a word nor have it told twice, the second time with another number.
+                with anyio.CancelScope(shield=True):
+                    await self._send(self._pending.popleft())
                 await anyio.sleep(_PAUSE)
 
     async def rest(self) -> None:
