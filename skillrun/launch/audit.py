@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from skillrun.launch.denials import Suspect
+from skillrun.launch.denials import KERNEL, NETWORK, Suspect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-KERNEL: Final = "kernel"
 LEAST_ABI: Final = 7
 # <linux/audit.h>, <linux/netlink.h>
 _NETLINK_AUDIT, _GROUP_READLOG = 9, 1
@@ -100,7 +99,7 @@ def suspects(records: Iterable[tuple[int, str]], pid: int) -> Iterator[Suspect]:
             continue
         blockers = set(fields.get("blockers", "").split(","))
         if any(name.startswith("net.") for name in blockers):
-            yield Suspect("network", None, KERNEL)
+            yield Suspect(NETWORK, None, KERNEL)
         elif "path" in fields and any(name.startswith("fs.") for name in blockers):
             operation = "read" if blockers <= _READS else "write"
             yield Suspect(operation, Path(fields["path"]), KERNEL)
