@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
 
 _REASONS: Final = {None, "timed_out", "cancelled", "memory_limit", "process_limit"}
 _STATUS: Final = 0xFFFF  # a wait status (wait(2))
+_MOST_PID: Final = (
+    1 << 22
+)  # PID_MAX_LIMIT of <linux/threads.h>; killpg takes no larger number, and fails otherwise
 
 
 def understood(words: bytes) -> Mapping[str, Any] | None:
@@ -26,9 +30,9 @@ def understood(words: bytes) -> Mapping[str, Any] | None:
         return None
     match message.get("event"):
         case "leader":
-            right = _whole(message.get("pid"), least=2)
+            right = _whole(message.get("pid"), least=2, most=_MOST_PID)
         case "started":
-            right = _whole(message.get("pid"), least=1)
+            right = _whole(message.get("pid"), least=1, most=_MOST_PID)
         case "failed":
             number = message.get("errno")
             right = isinstance(message.get("stage"), str) and isinstance(message.get("message"), str)
@@ -54,5 +58,5 @@ def _ended(message: dict[str, Any]) -> bool:
     return known and used and counted and passed and waited
 
 
-def _whole(value: object, *, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+def _whole(value: object, *, least: int, most: float = math.inf) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

@@ -26,6 +26,7 @@ ENDED = {"event": "ended", "reason": None, "leftovers": 0, "status": 0, "cpu": 0
 GOOD = (
     {"event": "started", "pid": 7},
     {"event": "failed", "stage": "landlock", "errno": 13, "message": "no", "changed": True},
+    {"event": "leader", "pid": 7},
     {"event": "failed", "stage": "start", "errno": None, "message": "killed"},
     ENDED,
     {**ENDED, "reason": "timed_out", "status": 9},
@@ -50,7 +51,10 @@ def test_good_words_are_understood(message: dict[str, Any]) -> None:
             {"rss": None}, {"rss": 1.5}, {"leftovers": -1}, {"reason": "memory_limit"}, {"reason": "process_limit", "processes": "9"},
         )),
         *(json.dumps({**GOOD[1], **bad}).encode() for bad in ({"stage": 3}, {"errno": "13"}, {"message": None})),
-        *(json.dumps({**GOOD[0], **bad}).encode() for bad in ({"pid": 0}, {"pid": "7"}, {"pid": None})),
+        *(json.dumps({**GOOD[0], **bad}).encode() for bad in ({"pid": 0}, {"pid": "7"}, {"pid": None}, {"pid": 1 << 70})),
+        *(json.dumps({**GOOD[2], **bad}).encode() for bad in (  # killpg(0) would be our own group, and 1 nobody's
+            {"pid": 0}, {"pid": 1}, {"pid": -7}, {"pid": "7"}, {"pid": None}, {"pid": True}, {"pid": 1 << 22 | 1},
+        )),
     ],
     ids=lambda words: repr(words[:80]),
 )  # fmt: skip
@@ -100,7 +104,7 @@ def test_random_words_fuzz() -> None:
         words = _spoiled(dice)
         try:
             message = understood(words)
-            if message is None or message["event"] == "started":
+            if message is None or message["event"] in {"started", "leader"}:
                 continue
             verdict = judge(Outcome(message, nothing, nothing, 0.1), policy)
         except Exception as problem:  # noqa: BLE001 - told with how to repeat it
