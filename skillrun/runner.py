@@ -39,7 +39,7 @@ from skillrun.sandbox.complete import complete, first_parts
 from skillrun.sandbox.environment import OUTPUT
 from skillrun.sandbox.git_obeys import Surroundings, obeyed, obeyed_in
 from skillrun.sandbox.landscape import hold, survey
-from skillrun.sandbox.search import search
+from skillrun.sandbox.search import search, standing_above
 from skillrun.skills.digest import digest
 
 if TYPE_CHECKING:
@@ -351,7 +351,9 @@ class Runner:
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
         named = obeyed(grant.capabilities.fs_write, inside, self._surroundings)
         inside = replace(inside, complete=inside.complete and named.complete)
-        guarded = self._guards.around(found, root_of(scratch)).with_readable(named.paths)
+        guarded = self._guards.around(found, root_of(scratch)).with_readable(
+            (*named.paths, *standing_above(grant.capabilities.fs_write))
+        )
         policy = complete(grant, place, subject, guarded=guarded, found=inside)
         return Ready(found, version, subject, place, grant, policy, inside, flags)
 

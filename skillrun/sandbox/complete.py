@@ -164,8 +164,18 @@ def protected_names(roots: tuple[Path, ...], bases: tuple[Path, ...]) -> tuple[K
     """
     inside = {base for base in bases if any(below(base, root) for root in roots)}
     places = sorted({base for root in roots for base in (root, *root.parents)} | inside)
-    names = resources.table("protected")["names"]
-    return tuple(Kept(place / line["name"], line["why"], readable=True) for place in places for line in names)
+    found = [
+        Kept(place / line["name"], line["why"], readable=True)
+        for place in places
+        for line in resources.table("protected")["names"]
+    ]
+    # Of a folder above a root only what the root lies in, or what lies in the root, can be changed from there; but see
+    # `search.standing_above`.
+    return tuple(kept for kept in found if any(_related(kept.path, root) for root in roots))
+
+
+def _related(path: Path, root: Path) -> bool:
+    return path == root or below(path, root) or below(root, path)
 
 
 @functools.cache

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from skillrun import resources
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
@@ -112,6 +114,17 @@ def search(roots: Collection[Path], names: frozenset[str]) -> Search:
     # A root can be a door itself; no folder gives an entry for it.
     findings.doors += [door for root in roots for door in _door(os.fspath(root))]
     return findings.done(complete=True)
+
+
+def standing_above(roots: Iterable[Path]) -> tuple[tuple[Path, str], ...]:
+    """Name what stands under a protected name in the folders above write roots: a link there may lead into one.
+
+    A script could not make one, so what is absent does not matter. This looks at the disk.
+    """
+    places = sorted({os.fspath(folder).rstrip("/") for root in roots for folder in root.parents})
+    names = [(line["name"].rstrip("/"), line["why"]) for line in resources.table("protected")["names"]]
+    found = ((f"{place}/{name}", why) for place in places for name, why in names)
+    return tuple((Path(text), why) for text, why in found if os.path.lexists(text))
 
 
 def _paths(folders: Iterable[str]) -> tuple[Path, ...]:

@@ -418,6 +418,22 @@ def test_blocks_replacing_what_runs_later(scene: Scene, name: str) -> None:
     blocks_change(scene, OVER, target, target, scene.workspace / "own/new")
 
 
+@pytest.mark.parametrize("name", [".githooks", ".vimrc", ".config/nvim"])
+def test_blocks_changing_what_runs_later_behind_a_link_from_above(scene: Scene, name: str) -> None:
+    """A protected name in a folder above the write root is a link into it: what it leads to is kept (law 8)."""
+    target = scene.file(scene.workspace / "out/kept/file")
+    leads = target if name == ".vimrc" else target.parent
+    scene.folder((scene.workspace / name).parent)
+    scene.link(scene.workspace / name, leads)
+    blocks_change(scene, "open(args[0], 'a').write('# changed\\n')", target, front="fs_write: [out]")
+
+
+def test_blocks_changing_what_runs_later_where_the_root_lies_in_it(scene: Scene) -> None:
+    """A write grant of a folder inside a protected one gives no right to write (law 8)."""
+    target = scene.file(scene.workspace / ".vscode/deep/tasks.json")
+    blocks_change(scene, "open(args[0], 'a').write('# changed\\n')", target, front="fs_write: [.vscode/deep]")
+
+
 def test_blocks_changing_shell_start_files(scene: Scene) -> None:
     """Shell start files stay, where the operator lets a script work among them (law 8)."""
     changed, control = changed_of(scene, START_FILES)
