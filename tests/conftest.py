@@ -54,31 +54,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _thin_out(left)
 
 
-# What takes longest in `make test`, by measure: left to `make test-all`.
-LONG_FILES = frozenset(
-    {
-        "test_endurance.py",
-        "test_garbage.py",
-        "test_failures.py",
-        "test_faults.py",
-        "test_cancel.py",
-        "test_handle.py",
-    }
-)
-# Whole in `make test`: they start nothing, and cost a minute together.
-CHEAP = frozenset({"check", "seatbelt", "tools"})
+# Suites whose tests start whole programs, half a second each, many times over with other parameters.
+THINNED = frozenset({"cli", "kill", "launch", "mcp", "packaging", "running"})
 MANY = 4
 
 
 def _thin_out(items: list[pytest.Item]) -> None:
-    """Leave every fourth set of parameters of a test to `make test`, the others to `make test-all`."""
+    """Leave every fourth set of parameters of such a test to `make test`, the others to `make test-all`."""
     together: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
-        if item.path.name in LONG_FILES:
-            item.add_marker(pytest.mark.slow)
-        elif item.path.parent.name in CHEAP or item.get_closest_marker("slow") is not None:
-            continue
-        elif getattr(item, "callspec", None) is not None:
+        thick = item.get_closest_marker("slow") is None and getattr(item, "callspec", None) is not None
+        if thick and item.path.parent.name in THINNED:
             name = item.originalname  # type: ignore[attr-defined]
             together.setdefault((item.path, name), []).append(item)
     for same in together.values():
