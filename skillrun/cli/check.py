@@ -15,11 +15,11 @@ from skillrun.check.registry import RULES
 from skillrun.check.session import Session, find_subjects
 from skillrun.check.store import write_store
 from skillrun.check.suggest import suggest
+from skillrun.cli.collection import ceiling_option, session_of
 from skillrun.cli.command import HELP, Option, Verb, colour_option, emit, emit_bytes, say
 from skillrun.cli.listed import uncollected
 from skillrun.cli.setting import Setting, current, setting_options
 from skillrun.cli.terminal import stdout_view
-from skillrun.host import current_host
 from skillrun.problem import Severity, error
 from skillrun.report import checking, document, findings, github, sarif, suggesting
 
@@ -45,13 +45,7 @@ FORMATS: Final = ("plain", "concise", "json", "sarif", "github")
 )
 @click.argument("roots", metavar="[ROOT]...", nargs=-1)
 @setting_options(running=False)
-@click.option(
-    "--ceiling",
-    cls=Option,
-    section="Input",
-    metavar="FILE|PRESET",
-    help="The most a skill may have.  [default: `default`; your own skillrun.yaml does not count here]",
-)
+@ceiling_option
 @click.option(
     "--policy-from",
     cls=Option,
@@ -120,12 +114,7 @@ def command(
             "`--write-baseline` and `--policy-from` exclude each other\na baseline is written on the main line",
             ctx=ctx,
         )
-    session = Session(
-        folder=setting.folder().resolve(),
-        roots=tuple(current() / root for root in (*setting.skills, *roots)),
-        ceiling=setting.named_ceiling(),
-        host=current_host(),
-    )
+    session = session_of(setting, roots)
     files = Files(
         lock=session.folder / locks.FILE_NAME,
         baseline=(session.folder if baseline is None else current()) / (baseline or baselines.FILE_NAME),

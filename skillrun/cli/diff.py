@@ -10,14 +10,13 @@ import click
 from skillrun.check.base import is_folder, open_base
 from skillrun.check.difference import difference
 from skillrun.check.engine import subjects_of
-from skillrun.check.session import Session
+from skillrun.cli.collection import session_of
 from skillrun.cli.command import HELP, Option, Verb, colour_option, emit, emit_bytes, say
 from skillrun.cli.diff_profiles import SUFFIX, diff_profiles
 from skillrun.cli.listed import uncollected
 from skillrun.cli.reading import define
 from skillrun.cli.setting import Setting, current, setting_options
 from skillrun.cli.terminal import stdout_view
-from skillrun.host import current_host
 from skillrun.problem import error
 from skillrun.report import differing, document
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillrun.check.difference import SkillChange
+    from skillrun.check.session import Session
     from skillrun.check.subject import Subject
 
 NOTHING = 3
@@ -76,12 +76,7 @@ def command(
     """  # fmt: skip
     if head is not None and base.endswith(SUFFIX) and head.endswith(SUFFIX):
         return diff_profiles(ctx, base, head, definitions, form=form)
-    session = Session(
-        folder=setting.folder().resolve(),
-        roots=tuple(current() / root for root in setting.skills),
-        ceiling=setting.named_ceiling(),
-        host=current_host(),
-    )
+    session = session_of(setting)
     with uncollected(), contextlib.ExitStack() as stack:
         seen, before = _version(base, session, stack)
         seen_too, after = _version(head, session, stack) if head is not None else _here(session)

@@ -10,14 +10,14 @@ import click
 
 from skillrun.check import lock as locks
 from skillrun.check.rights import changes, rights
-from skillrun.check.session import Session, find_subjects
+from skillrun.check.session import find_subjects
 from skillrun.check.store import write_store
+from skillrun.cli.collection import ceiling_option, session_of
 from skillrun.cli.command import HELP, Option, Verb, colour_option, emit, say
 from skillrun.cli.listed import uncollected
-from skillrun.cli.setting import Setting, current, setting_options
+from skillrun.cli.setting import Setting, setting_options
 from skillrun.cli.terminal import stdout_view
 from skillrun.errors import UsageError
-from skillrun.host import current_host
 from skillrun.problem import error
 from skillrun.report import approving, diagnostics
 from skillrun.skills.discover import RootStatus
@@ -42,13 +42,7 @@ NOTHING = 3
 )
 @click.argument("roots", metavar="[ROOT]...", nargs=-1)
 @setting_options(running=False)
-@click.option(
-    "--ceiling",
-    cls=Option,
-    section="Input",
-    metavar="FILE|PRESET",
-    help="The most a skill may have.  [default: `default`; your own skillrun.yaml does not count here]",
-)
+@ceiling_option
 @click.option(
     "--approve",
     cls=Option,
@@ -74,14 +68,8 @@ def command(
 
     The lock pins each skill's files and permissions. `check --locked` and `run --locked` hold to it.
     """  # fmt: skip
-    folder = setting.folder().resolve()
-    session = Session(
-        folder,
-        tuple(current() / root for root in (*setting.skills, *roots)),
-        setting.named_ceiling(),
-        current_host(),
-    )
-    path = folder / locks.FILE_NAME
+    session = session_of(setting, roots)
+    path = session.folder / locks.FILE_NAME
     with uncollected():
         project = session.project()
         catalog, subjects = find_subjects(session, project)
@@ -90,7 +78,7 @@ def command(
     unseen = [one.root for one in catalog.founds if one.status is not RootStatus.OK]
     if unseen or not (subjects or differing):
         # What was not looked at can be neither compared nor approved.
-        looked = ", ".join(f"`{root}`" for root in unseen) or f"the usual folders of `{folder}`"
+        looked = ", ".join(f"`{root}`" for root in unseen) or f"the usual folders of `{session.folder}`"
         problem = error(
             "skills-none", f"no skills found in {looked}", help="name a folder that has skills in it"
         )
@@ -100,7 +88,7 @@ def command(
         return _approve(
             ctx, lock or locks.Lock(path, {}), subjects, _chosen(approve, subjects, differing, lock)
         )
-    view = replace(stdout_view(ctx), base=folder)
+    view = replace(stdout_view(ctx), base=session.folder)
     if differing:
         emit(diagnostics.concise(found.problem, base=view.base) for found in differing)
     broken = [subject.label for subject in subjects if subject.grant is None]
