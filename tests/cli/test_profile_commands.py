@@ -320,6 +320,9 @@ def test_garbage_is_told(desk: Desk, quick: Callable[..., Done], text: str, answ
     """A file that is no profile is a finding with a name, never a traceback."""
     (desk.here / "p.sb").write_text(text)
     assert quick("audit", "p.sb").returncode == 1
-    assert quick("explain", "--profile", "p.sb", "--operation", "signal", "self").returncode == answer
+    told = quick("explain", "--profile", "p.sb", "--operation", "signal", "self")
+    assert told.returncode == answer
+    assert ("nothing would start" in told.stderr) is (answer == 1 and bool(text)), told.stderr
+    assert ("a limit of this reader" in told.stderr) is (answer == 4), told.stderr
     (desk.here / "bytes.sb").write_bytes(b'(version 1)(deny default)(allow file-read* (literal "/\xff"))')
     assert quick("audit", "bytes.sb").returncode == 1

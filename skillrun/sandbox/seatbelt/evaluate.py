@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.sandbox.seatbelt.matching import any_of, beginnings, matcher
 from skillrun.sandbox.seatbelt.question import Question, question
+from skillrun.sandbox.seatbelt.source import OWN_LIMITS
 from skillrun.sandbox.seatbelt.tables import operations
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from skillrun.sandbox.seatbelt.model import Profile, Rule
 
 
-_OWN_LIMITS: Final = frozenset({"too-deep", "too-large", "too-long"})  # faults that are this reader's alone
 _IMPORTS: Final = "it imports a profile that is not known here"
 
 
@@ -110,7 +110,7 @@ class Evaluator:
         """Say why a Mac may load the profile all the same."""
         # What is missing here an import may define.
         doubts = [_IMPORTS] if self.profile.imports else []
-        if any(fault.rule in _OWN_LIMITS for fault in self.profile.faults):
+        if any(fault.rule in OWN_LIMITS for fault in self.profile.faults):
             doubts.append("it is more than is read here")
         return tuple(doubts)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skillrun.problem import Problem, error
 from skillrun.sandbox.seatbelt.forms import Builder
 from skillrun.sandbox.seatbelt.model import Profile
-from skillrun.sandbox.seatbelt.source import Fault, Source
+from skillrun.sandbox.seatbelt.source import OWN_LIMITS, Fault, Source
 from skillrun.sandbox.seatbelt.syntax import read
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def _evaluated(machine: Machine, node: Node) -> Fault | None:
 
 def _problem(source: Source, fault: Fault) -> Problem:
     at = None if fault.span is None else source.at(fault.span)
-    return error(
-        fault.rule, fault.message, at=at, help="a Mac refuses the whole profile: nothing would start"
-    )
+    if fault.rule in OWN_LIMITS:
+        advice = "that is a limit of this reader: a Mac may take the profile, and nothing is known of it here"
+    else:
+        advice = "a Mac refuses the whole profile: nothing would start"
+    return error(fault.rule, fault.message, at=at, help=advice)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skillrun.problem import At
 
@@ -59,6 +59,10 @@ class Source:
     def words(self, span: Span) -> str:
         """Return a piece as it is written, on one line."""
         return " ".join(self.text[span.start : span.end].split())
+
+
+OWN_LIMITS: Final = frozenset({"too-deep", "too-large", "too-long"})
+"""Rules of faults that are this reader's alone: a Mac may take such a profile, and what it decides is not known here."""
 
 
 class Fault(Exception):  # noqa: N818 - a fault of a profile, not of this program
