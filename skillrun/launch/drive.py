@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import socket
 import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from skillrun.launch.capture import Keep
 from skillrun.launch.faults import named
 from skillrun.launch.orphans import end_group
-from skillrun.launch.words import understood
+from skillrun.launch.pump import Pump
 from skillrun.sandbox.wire import GRACE
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from skillrun.sandbox.backend import LaunchPlan
 
 _MARGIN = 10.0  # seconds beyond deadline and grace after which the launcher itself is given up
-_PATIENCE = 1.0  # seconds that a reader of our output gets once a run was ended, for what lies in the pipes
 _NO_ROOM = {  # the control socket was dropped, by a launcher that lives
     "event": "failed",
     "stage": "request",
@@ -92,7 +89,7 @@ class Drive:
         streams = {out: self.stdout, err: self.stderr}
         if self.events is not None:
             streams[third[0]] = self.events
-        pump = _Pump(
+        pump = Pump(
             sent.control,
             feeding=feeding,
             stdin=self.stdin,
@@ -114,7 +111,7 @@ class Drive:
         duration = time.monotonic() - self._started
         return Outcome(ended, self.stdout.captured(), self.stderr.captured(), duration)
 
-    def _follow(self, pump: _Pump, sent: Sent) -> Mapping[str, Any] | None:
+    def _follow(self, pump: Pump, sent: Sent) -> Mapping[str, Any] | None:
         """Pump until the end, and until the dead were read out."""
         try:
             ended = self._await(pump, sent, self._last_moment())
@@ -125,7 +122,7 @@ class Drive:
             raise
         return ended
 
-    def _await(self, pump: _Pump, sent: Sent, last_moment: float) -> Mapping[str, Any] | None:
+    def _await(self, pump: Pump, sent: Sent, last_moment: float) -> Mapping[str, Any] | None:
         """Return the launcher's last word; without one, None once nothing of the run is left."""
         ended = pump.work(last_moment)
         if ended is not None:
@@ -136,7 +133,7 @@ class Drive:
             end_group(leader)
         return None
 
-    def _abandon(self, pump: _Pump, sent: Sent, problem: BaseException) -> None:
+    def _abandon(self, pump: Pump, sent: Sent, problem: BaseException) -> None:
         """End a run that nobody waits for any more; a second Ctrl-C ends it at once.
 
         A sink that raised would do so again, and is given nothing more.
@@ -182,208 +179,3 @@ def _pipes(count: int) -> list[int]:
             os.close(descriptor)
         raise
     return made
-
-
-class _Pump:
-    """Moves bytes between the script's pipes and the owner until the launcher has said the last word."""
-
-    def __init__(
-        self,
-        control: socket.socket,
-        *,
-        feeding: int,
-        stdin: bytes,
-        source: int | None,
-        streams: dict[int, Sink],
-        on_start: Callable[[int], None] | None,
-    ) -> None:
-        self._control = control
-        self._feeding: int | None = feeding
-        self._stdin = memoryview(stdin)
-        self._source = source
-        self._streams = streams
-        self._on_start = on_start
-        self._blocked: dict[int, list[int]] = {}  # an output that is full → the streams that wait for it
-        self._ended: Mapping[str, Any] | None = None
-        self._over = False
-        self.stuck = False
-        self.leaders: list[int] = []  # of the group of the run; two when the first one was dead
-        self._poll = select.poll()
-        self._poll.register(control, select.POLLIN)
-        for descriptor in streams:
-            os.set_blocking(descriptor, False)
-            self._poll.register(descriptor, select.POLLIN)
-        os.set_blocking(feeding, False)
-        if stdin:
-            self._poll.register(feeding, select.POLLOUT)
-        else:
-            self._wait_for_more()
-
-    def work(self, last_moment: float) -> Mapping[str, Any] | None:
-        """Work until the end; return the launcher's last word, None if it has none or time is up."""
-        while not self._over:
-            left = last_moment - time.monotonic()
-            if left <= 0:
-                self.stuck = True
-                break
-            for descriptor, _ in self._poll.poll(min(left, 60.0) * 1000):
-                self._serve(descriptor)
-        return self._ended
-
-    def _serve(self, descriptor: int) -> None:
-        """Deal with one descriptor that is ready."""
-        if descriptor == self._control.fileno():
-            self._listen()
-        elif descriptor == self._feeding:
-            self._feed()
-        elif descriptor == self._source:
-            self._fetch()
-        elif descriptor in self._blocked:
-            self._take_turn(descriptor)
-        elif descriptor in self._streams:
-            self._read(descriptor)
-
-    def _listen(self) -> None:
-        """Take one message of the launcher."""
-        try:
-            words = self._control.recv(65536)
-        except OSError:
-            words = b""
-        if not words:
-            self._over = True
-            return
-        message = understood(words)
-        if message is None:  # it is broken, and is given up as one that hangs
-            self.stuck = True
-            self._over = True
-        elif message["event"] == "leader":
-            self.leaders.append(message["pid"])
-        elif message["event"] == "started":
-            if self._on_start is not None:
-                self._on_start(message["pid"])
-        else:
-            self._ended = message
-            self._over = True
-
-    def _feed(self) -> None:
-        """Write some of stdin; a script that does not read it loses nothing."""
-        assert self._feeding is not None  # noqa: S101 - only registered while it is open
-        try:
-            self._stdin = self._stdin[os.write(self._feeding, self._stdin[: 1 << 16]) :]
-        except BlockingIOError:
-            return
-        except OSError:
-            self._stdin, self._source = self._stdin[:0], None
-        if not self._stdin:
-            self._poll.unregister(self._feeding)
-            self._wait_for_more()
-
-    def _wait_for_more(self) -> None:
-        """Wait for what comes from the source next; without one stdin is at its end."""
-        if self._source is None:
-            self._stop_feeding()
-        else:
-            self._poll.register(self._source, select.POLLIN)
-
-    def _fetch(self) -> None:
-        """Read what the source has and pass it on before more is read."""
-        assert self._source is not None  # noqa: S101 - only registered while it is there
-        self._poll.unregister(self._source)
-        chunk = os.read(self._source, 1 << 16)
-        if not chunk:
-            self._source = None
-            self._stop_feeding()
-        elif self._feeding is not None:
-            self._stdin = memoryview(chunk)
-            self._poll.register(self._feeding, select.POLLOUT)
-
-    def _stop_feeding(self) -> None:
-        """Close the script's stdin."""
-        if self._feeding is not None:
-            os.close(self._feeding)
-            self._feeding = None
-
-    def _read(self, stream: int) -> None:
-        """Read from a stream if its sink has room, else wait for the sink instead."""
-        gate = self._streams[stream].ready()
-        if gate is None:
-            self._pass(stream)
-            return
-        # Both streams may go to one descriptor, such as a terminal. Only its first sign of room is room for
-        # one of them: the other waits for the next.
-        self._poll.unregister(stream)
-        waiting = self._blocked.setdefault(gate, [])
-        waiting.append(stream)
-        if len(waiting) == 1:
-            self._poll.register(gate, select.POLLOUT)
-
-    def _take_turn(self, gate: int) -> None:
-        """Pass on one stream to a descriptor that has room."""
-        waiting = self._blocked[gate]
-        stream = waiting.pop(0)
-        if not waiting:
-            del self._blocked[gate]
-            self._poll.unregister(gate)
-        self._pass(stream)
-        if stream in self._streams:
-            self._poll.register(stream, select.POLLIN)
-
-    def _pass(self, stream: int) -> bool:
-        """Move what fits from a stream to its sink; return whether anything was there."""
-        sink = self._streams[stream]
-        try:
-            chunk = os.read(stream, sink.room())
-        except BlockingIOError:
-            return False
-        try:
-            sink.feed(chunk)
-        except OSError:
-            chunk = b""  # the reader of our output is gone: the script learns it by SIGPIPE, as in any pipe
-        if not chunk:
-            self._end_stream(stream)
-        return bool(chunk)
-
-    def _end_stream(self, stream: int) -> None:
-        """Close a stream."""
-        with contextlib.suppress(KeyError):
-            self._poll.unregister(stream)
-        del self._streams[stream]
-        os.close(stream)
-
-    def drain(self, *, patient: bool) -> None:
-        """Read what the dead left in the pipes.
-
-        It has an end, as nobody is left to add to it, unless launcher and warden were killed together:
-        that too is a reason to stop after a while when there is no patience.
-        """
-        last = None if patient else time.monotonic() + _PATIENCE
-        for stream in list(self._streams):
-            while stream in self._streams and self._has_room(stream, last) and self._pass(stream):
-                pass
-
-    def _has_room(self, stream: int, last: float | None) -> bool:
-        """Wait until the sink of a stream has room, `last` being the latest time; return whether it has."""
-        left = None if last is None else last - time.monotonic()
-        if left is not None and left <= 0:
-            return False
-        gate = self._streams[stream].ready()
-        if gate is None:
-            return True
-        waiter = select.poll()
-        waiter.register(gate, select.POLLOUT)
-        return bool(waiter.poll(None if left is None else left * 1000))
-
-    def mute(self) -> None:
-        """Give the sinks nothing more: what still comes is dropped."""
-        for gate in self._blocked:
-            self._poll.unregister(gate)
-        self._blocked.clear()
-        for stream in self._streams:
-            self._streams[stream] = Keep(0)
-            self._poll.register(stream, select.POLLIN)
-
-    def close(self) -> None:
-        """Close whatever is still open."""
-        self._stop_feeding()
-        for stream in list(self._streams):
-            self._end_stream(stream)

@@ -142,7 +142,7 @@ class Wire:
             try:
                 words = ours.recv(1 << 16)
             except ConnectionResetError:
-                return
+                continue  # said once, of a word of ours that nobody read; what was answered lies behind it
             if not words:
                 return
             answer = json.loads(words)

@@ -91,7 +91,7 @@ STAGES = {
     "surveyed": ("skillrun.runner", "survey"),
     "to be driven": ("skillrun.runner", "Drive"),
     "pipes made": ("skillrun.launch.drive", "_pipes"),
-    "asked for": ("skillrun.launch.drive", "_Pump"),
+    "asked for": ("skillrun.launch.drive", "Pump"),
     "over": ("skillrun.runner", "violations"),
     "judged": ("skillrun.runner", "judge"),
     "scratch removed": ("skillrun.launch.scratches", "remove_scratch"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +16,7 @@ from arena import MODES, launcher_pid
 from skillrun import Call, Termination
 from skillrun.launch.capture import Captured
 from skillrun.launch.drive import Outcome
+from skillrun.launch.pump import Pump
 from skillrun.launch.verdict import judge
 from skillrun.launch.words import understood
 
@@ -61,6 +64,38 @@ def test_good_words_are_understood(message: dict[str, Any]) -> None:
 def test_other_words_are_none(words: bytes) -> None:
     """A wrong kind, a number out of range, a missing part: nothing of it is taken."""
     assert understood(words) is None
+
+
+def test_the_last_word_is_heard_over_a_cancel_that_nobody_read() -> None:
+    """A launcher that ends a run while a cancel is on its way leaves a reset before its last word: the word counts."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    reading, feeding = os.pipe()
+    with ours:
+        pump = Pump(ours, feeding=feeding, stdin=b"", source=None, streams={}, on_start=None)
+        ours.send(b"cancel")
+        theirs.send(json.dumps({"event": "leader", "pid": 7}).encode())
+        theirs.send(json.dumps(ENDED).encode())
+        theirs.close()
+        assert pump.work(time.monotonic() + 5) == ENDED
+        assert pump.leaders == [7]
+        pump.close()
+    os.close(reading)
+
+
+def test_the_end_without_a_word_is_an_end() -> None:
+    """A launcher that died says nothing, with or without an unread cancel."""
+    for said in (b"", b"cancel"):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        reading, feeding = os.pipe()
+        with ours:
+            pump = Pump(ours, feeding=feeding, stdin=b"", source=None, streams={}, on_start=None)
+            if said:
+                ours.send(said)
+            theirs.close()
+            assert pump.work(time.monotonic() + 5) is None
+            assert not pump.stuck
+            pump.close()
+        os.close(reading)
 
 
 class _Policy:
@@ -126,7 +161,7 @@ def test_a_launcher_that_talks_nonsense_is_given_up(
         before = launcher_pid(runner)
         spoil = threading.Event()
         monkeypatch.setattr(
-            "skillrun.launch.drive.understood", lambda words: None if spoil.is_set() else understood(words)
+            "skillrun.launch.pump.understood", lambda words: None if spoil.is_set() else understood(words)
         )
         run = runner.start(Call("demo", timeout=0.5))
         spoil.set()
