@@ -30,6 +30,7 @@ from skillrun.permissions.workspace import check_workspace
 from skillrun.running.admission import AT_ONCE, WAITING, Admission
 from skillrun.running.call import Call, Progress, Reply
 from skillrun.running.guards import Guards
+from skillrun.running.jobs import Jobs
 from skillrun.running.listener import NOBODY, Listener
 from skillrun.running.lookup import Lookup
 from skillrun.running.own import Own
@@ -122,6 +123,7 @@ class Runner:
         self._scratches = Scratches(self.launcher)
         self._placed = Own(Placeholders)
         self._admission = Admission(at_once=at_once, waiting=waiting)
+        self.jobs = Jobs()
 
     def __enter__(self) -> Runner:  # noqa: PYI034 - Self came with Python 3.11
         return self
@@ -132,6 +134,7 @@ class Runner:
     def close(self) -> None:
         """End every run of this runner and the launcher; who waits for a turn is sent away."""
         self._admission.close()
+        self.jobs.close()
         self.launcher.close()
 
     def run(
@@ -249,7 +252,7 @@ class Runner:
         with self._scratches.scratch() as scratch, self._placed.get().stay() as stay:
             ready = self._prepare(call.checked(), scratch)
             if listener.events is not None:
-                ready = replace(ready, policy=ready.policy.with_events())
+                ready = replace(ready, policy=ready.policy.with_events(call.answers))
             if call.timeout is not None:
                 ready = replace(ready, policy=ready.policy.shortened(max(0.0, call.timeout)))
             refusal = refusal_of(ready, strict=call.strict)

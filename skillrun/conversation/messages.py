@@ -79,18 +79,9 @@ def to_data(message: Said | Reply) -> dict[str, Any]:
     """Return a message as JSON data. Raises TypeError for a reply whose arguments or raw message are no JSON."""
     if isinstance(message, Said):
         return {"said": jsonable(message.text)}
-    calls = [
-        {
-            "name": jsonable(one.name),
-            "arguments": jsonable(one.arguments),
-            "id": one.id,
-            "namespace": one.namespace,
-        }
-        for one in message.calls
-    ]
     return {
         "text": jsonable(message.text),
-        "calls": calls,
+        "calls": [call_data(one) for one in message.calls],
         "raw": jsonable(message.raw),
         "provider": message.provider,
     }
@@ -100,7 +91,20 @@ def from_data(data: Mapping[str, Any]) -> Said | Reply:
     """Return the message that `to_data` wrote."""
     if "said" in data:
         return Said(data["said"])
-    calls = tuple(
-        ToolCall(one["name"], one["arguments"], one["id"], one["namespace"]) for one in data["calls"]
-    )
+    calls = tuple(call_of(one) for one in data["calls"])
     return Reply(data["text"], calls, data["raw"], data["provider"])
+
+
+def call_data(call: ToolCall) -> dict[str, Any]:
+    """Return a call as JSON data. Raises TypeError for arguments that are none."""
+    return {
+        "name": jsonable(call.name),
+        "arguments": jsonable(call.arguments),
+        "id": call.id,
+        "namespace": call.namespace,
+    }
+
+
+def call_of(data: Mapping[str, Any]) -> ToolCall:
+    """Return the call that `call_data` wrote."""
+    return ToolCall(data["name"], data["arguments"], data["id"], data["namespace"])
