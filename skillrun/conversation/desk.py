@@ -39,7 +39,7 @@ class Desk:
 
     def waiting(self) -> list[Entry]:
         """Return the calls that wait for a person."""
-        return [one for one in self.open() if one.state in PEOPLE]
+        return [one for one in map(self._tidy, self.open()) if one.state in PEOPLE]
 
     def open(self) -> list[Entry]:
         """Return the calls without a result."""
@@ -100,11 +100,14 @@ class Desk:
 
         return self._change(key, change)
 
+    def _tidy(self, entry: Entry) -> Entry:
+        """Return a call as it stands now: its process may have died, or its time may be over, and nobody has looked."""
+        return transitions.expired(transitions.reclaimed(entry, self.here), self.here.wall())
+
     def _change(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
         for _ in range(_TRIES):
             entry = self.entry(key)
-            tidy = transitions.expired(transitions.reclaimed(entry, self.here), self.here.wall())
-            changed = change(tidy)
+            changed = change(self._tidy(entry))
             if changed is entry:
                 return entry
             made = self.store.swap(entry, changed)
