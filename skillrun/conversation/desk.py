@@ -92,7 +92,7 @@ class Desk:
         told = clean(reason)[:_LONGEST] if reason.strip() else ""
 
         def change(entry: Entry) -> Entry:
-            if agreed and not entry.digest:
+            if agreed and entry.state is State.AWAITING_APPROVAL and not entry.digest:
                 problem = str(entry.terms.get("problem", "it can't be called"))
                 raise UsageError(error("call-broken", f"the call {key} can't be agreed to: {problem}"))
             shown = entry.digest if digest is None else digest
