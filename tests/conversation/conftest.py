@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from skillrun.tools.box import Toolbox
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from battle import SEED, Battle
 from talking import Machine
 
 if TYPE_CHECKING:
@@ -93,3 +95,25 @@ def workplace(tmp_path: Path) -> Iterator[Workplace]:
     yield made
     for runner in made.runners:
         runner.close()
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[subprocess.Popen[str]]:
+    """Give a process that forks workers; see `nursery.py`."""
+    program = [sys.executable, str(Path(__file__).parent / "nursery.py")]
+    made = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert made.stdin is not None
+    assert made.stdout is not None
+    yield made
+    made.stdin.close()
+    made.wait(20)
+    made.stdout.close()
+
+
+@pytest.fixture
+def battle(file: Path, nursery: subprocess.Popen[str]) -> Iterator[Battle]:
+    """Give a store and a nursery, and end all workers."""
+    print("SKILLRUN_SEED =", SEED)
+    made = Battle(file, nursery)
+    yield made
+    made.close()

@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 
     from skillrun.conversation.claims import Here
     from skillrun.conversation.entry import Claim
-    from skillrun.conversation.messages import Reply, Said
     from skillrun.conversation.store import Store
 
-ROUNDS = int(os.environ.get("SKILLRUN_FUZZ", "250"))
+ROUNDS = int(os.environ.get("SKILLRUN_FUZZ", "120"))
 SEED = int(os.environ.get("SKILLRUN_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
 ACTIONS = [*["step"] * 8, *["approve"] * 4, "approve_stale", "deny", *["answer"] * 2, "decline", *["retry"] * 2, "give_up",
            "cancel", "tick", "lease", "set_clock", "look", "death"]  # fmt: skip
