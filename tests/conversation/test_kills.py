@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
 import time
 from typing import TYPE_CHECKING
 
@@ -12,8 +10,6 @@ from nursery import TOOLS
 
 from skillrun.conversation.desk import Desk
 from skillrun.conversation.entry import State
-
-SEED = int(os.environ.get("SKILLRUN_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
 
 if TYPE_CHECKING:
     from battle import Battle
