@@ -67,7 +67,8 @@ class Desk:
         """Answer a call's question; the values have to fit its fields. UsageError says what does not."""
 
         def change(entry: Entry) -> Entry:
-            return transitions.settled(entry, _question(entry, question), _answer(entry, values or {}))
+            asked = _question(entry, question)
+            return transitions.settled(entry, asked, _answer(entry, asked, values or {}))
 
         return self._change(key, change)
 
@@ -123,8 +124,8 @@ def _question(entry: Entry, named: str | None) -> str:
     return entry.question.key if entry.question is not None else "q0"
 
 
-def _answer(entry: Entry, values: Mapping[str, Any]) -> Answer:
-    if entry.state is not State.AWAITING_INPUT or entry.question is None:
+def _answer(entry: Entry, asked: str, values: Mapping[str, Any]) -> Answer:
+    if entry.state is not State.AWAITING_INPUT or entry.question is None or entry.question.key != asked:
         return Answer(Reaction.ACCEPTED, dict(values))
     schema = entry.question.fields or {"type": "object", "properties": {}, "additionalProperties": False}
     try:

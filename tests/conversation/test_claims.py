@@ -218,19 +218,22 @@ def test_a_fork_with_an_open_store(file: Path) -> None:
         "from skillrun.conversation.messages import Said\n"
         "store = SqliteStore(pathlib.Path(sys.argv[1]))\n"
         "assert store.append('a', 0, Said('one'))\n"
-        "store._lock.acquire()\n"  # as another thread would hold it at the moment of the fork
+        "import threading, time\n"
+        "def hold():\n"  # another thread has the lock at the moment of the fork
+        "    with store._lock: time.sleep(1)\n"
+        "thread = threading.Thread(target=hold); thread.start(); time.sleep(0.2)\n"
         "pid = os.fork()\n"
         "if pid == 0:\n"
         "    assert store.append('b', 0, Said('child'))\n"
         "    sys.exit(0)\n"
-        "store._lock.release()\n"
+        "thread.join()\n"
         "assert os.waitpid(pid, 0)[1] == 0\n"
         "assert store.append('a', 1, Said('two'))\n"
         "assert store.problems() == [], store.problems()\n"
         "print(store.conversations(), len(store.messages('a')))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(file)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program, str(file)], capture_output=True, text=True, timeout=20, check=False
     )
     assert done.stdout == "['a', 'b'] 2\n", done.stderr
     assert SqliteStore(file).problems() == []

@@ -82,7 +82,7 @@ def test_a_worker_that_dies_at_a_point_leaves_its_call_to_be_taken_over(battle: 
 @pytest.mark.parametrize(
     ("point", "left"), [("before decision", True), ("in decision", True), ("after decision", False)]
 )
-def test_whoever_dies_in_a_decision_has_decided_or_not(battle: Battle, point: str, left: bool) -> None:  # noqa: FBT001 - a column
+def test_whoever_dies_in_a_decision_has_decided_or_not(battle: Battle, point: str, left: bool) -> None:
     """A word is given whole or not at all: a person killed before it was written has said nothing."""
     talk = battle.conversation("c")
     talk.say("go")

@@ -129,7 +129,7 @@ SLEEPER = """
 def test_a_cancel_elsewhere_ends_the_script_here(
     battle: Battle,
     workplace: Workplace,
-    background: bool,  # noqa: FBT001 - a column
+    background: bool,
 ) -> None:
     """Another process cancels a call whose script runs here: the script is killed within seconds, its result dropped."""
     workplace.skill("slow", SLEEPER, front='fs_read: ["."]\nfs_write: ["."]\n')
