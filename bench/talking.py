@@ -51,8 +51,12 @@ def rows(rounds: int) -> list[Row]:
             taken = in_turn(things, rounds)
         store.close()
     return [
-        Row("a loop's step with a script, no store", "toolbox.call of it", taken["loop"] / taken["call"], 1.05),
-        Row("a loop's step with a script, SQLite", "toolbox.call of it", taken["stored"] / taken["call"], None),
+        Row(
+            "a loop's step with a script, no store", "toolbox.call of it", taken["loop"] / taken["call"], 1.05
+        ),
+        Row(
+            "a loop's step with a script, SQLite", "toolbox.call of it", taken["stored"] / taken["call"], None
+        ),
     ]
 
 
