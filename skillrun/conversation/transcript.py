@@ -268,7 +268,8 @@ def _responses(items: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _kind(item: dict[str, Any]) -> Any:
-    return "user" if item.get("role") in _SAID_BY_USER else item.get("type")
+    kind = item.get("type") or ("message" if item.get("role") == "assistant" else None)
+    return "user" if item.get("role") in _SAID_BY_USER else kind
 
 
 def _said(place: str, item: dict[str, Any]) -> Iterator[str]:
