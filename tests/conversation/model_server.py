@@ -11,6 +11,7 @@ import json
 import re
 import threading
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says next. `why` is the stop reason of Anthropic; `broken` ends a stream too early."""
+    """What the model says next. `why` is the stop reason of Anthropic; `broken` ends a stream too early.
+
+    `failed` is a response that failed with status 200; `last_output` says whether its last event repeats all items.
+    """
 
     text: str = ""
     calls: tuple[Call, ...] = ()
@@ -48,6 +52,7 @@ class Answer:
     why: str = ""
     broken: bool = False
     failed: str = ""
+    status: int = 200
     last_output: bool = True
 
 
@@ -91,6 +96,10 @@ class ModelServer:
             return
         said = self.answers.pop(0)
         answer = said if isinstance(said, Answer) else said(request)
+        if answer.status != HTTPStatus.OK:
+            told = {"type": "error", "error": {"type": "api_error", "message": "out of order"}}
+            send(handler, answer.status, "application/json", json.dumps(told).encode())
+            return
         if not request.get("stream"):
             send(handler, 200, "application/json", json.dumps(WHOLE[provider](answer)).encode())
             return

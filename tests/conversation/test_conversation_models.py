@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from model_server import Answer, Call, ModelServer
+from model_server import Answer, Call
 
 from skillrun import Attachment, Outcome, Tool, Toolbox, ToolCall, UsageError, tool
 from skillrun.conversation.messages import Answered, Ids, Reply, Said
@@ -23,6 +23,8 @@ from skillrun.conversation.transcript import faults
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from model_server import ModelServer
+
     from skillrun.conversation.messages import Message
     from skillrun.conversation.models.base import Adapter
 
@@ -34,32 +36,10 @@ PROVIDERS = {
 PICTURE = Attachment("a.png", "image/png", b"\x89PNG")
 
 
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    """Give a server whose answers a test writes."""
-    made = ModelServer()
-    running = made.start()
-    yield made
-    running.shutdown()
-    running.server_close()
-
-
 @pytest.fixture(params=PROVIDERS)
 def provider(request: pytest.FixtureRequest) -> str:
     """Give each provider in turn."""
     return str(request.param)
-
-
-@pytest.fixture
-def clients(server: ModelServer) -> Iterator[dict[str, Any]]:
-    """Give the real clients, each bound to the server."""
-    anthropic = pytest.importorskip("anthropic", reason="the Anthropic SDK is not installed")
-    openai = pytest.importorskip("openai", reason="the OpenAI SDK is not installed")
-    with (
-        anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as first,
-        openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as second,
-    ):
-        yield {"anthropic": first, "openai": second, "openai-responses": second}
 
 
 @tool
