@@ -205,6 +205,19 @@ def test_arguments_that_are_no_json_reach_the_check(
     assert '{\\"a\\": 1, ' in json.dumps(server.requests[1])
 
 
+def test_half_a_character_does_not_end_a_conversation(
+    provider: str, clients: dict[str, Any], server: ModelServer, box: Toolbox
+) -> None:
+    """JSON can say half a character, and no request can carry it back; nor what the vendor adds to its answers alone."""
+    server.answers = [Answer("a\ud800b", (Call("nope\ud800", {"a\ud800": "\ud800"}),)), Answer("ok")]
+    messages = converse(PROVIDERS[provider](clients[provider], model="m"), box, "x\ud800")
+    assert [one.text for one in replies(messages)] == ["a?b", "ok"]
+    assert replies(messages)[0].calls[0].name == "nope?"
+    sent = server.requests[1]["input" if provider == "openai-responses" else "messages"]
+    assert "nope_" in json.dumps(sent)
+    assert provider != "openai" or not any("annotations" in one for one in sent)
+
+
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_call_that_was_cut_off_is_not_run(
     streams: object, clients: dict[str, Any], server: ModelServer, box: Toolbox

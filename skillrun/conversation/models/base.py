@@ -140,9 +140,9 @@ def fitted_name(name: str) -> str:
 
 def as_text(arguments: Any) -> str:
     """Return arguments as the text that OpenAI wants; what was no JSON stays as it came."""
-    if isinstance(arguments, str):
-        return arguments
-    return json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+    written = {} if arguments is None else arguments
+    text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode()
 
 
 def as_object(arguments: Any) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def as_object(arguments: Any) -> dict[str, Any]:
         arguments = arguments if read is None else read
     if arguments is None:
         return {}
-    return arguments if isinstance(arguments, dict) else {"arguments": arguments}
+    return dict(stable(arguments)) if isinstance(arguments, dict) else {"arguments": stable(arguments)}
 
 
 def forced(choice: str, names: Iterable[str]) -> str:

@@ -120,7 +120,10 @@ def _grow_list(whole: list[Any], pieces: list[Any]) -> None:
 
 def _message(reply: Reply) -> dict[str, Any]:
     raw = reply.raw if reply.provider == "openai" and isinstance(reply.raw, dict) else None
-    made: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    made: dict[str, Any] = {
+        "role": "assistant",
+        "content": worded(reply.text) if reply.text.strip() else None,
+    }
     if raw is not None and len(raw.get("tool_calls") or []) == len(reply.calls):
         made = {"role": "assistant", "content": None, **raw}
         pairs = zip(raw.get("tool_calls") or [], reply.calls, strict=True)
