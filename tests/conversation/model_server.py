@@ -35,7 +35,7 @@ class Call:
 
     name: str
     arguments: Any = field(default_factory=dict)
-    id: str = "call_1"
+    id: str | None = "call_1"
     namespace: str | None = None
 
 
@@ -44,6 +44,7 @@ class Answer:
     """What the model says next. `why` is the stop reason of Anthropic; `broken` ends a stream too early.
 
     `failed` is a response that failed with status 200; `last_output` says whether its last event repeats all items.
+    `refusal` has the text come as one, and `error` is an event in the middle of a stream.
     """
 
     text: str = ""
@@ -53,6 +54,8 @@ class Answer:
     broken: bool = False
     failed: str = ""
     status: int = 200
+    refusal: bool = False
+    error: str = ""
     last_output: bool = True
 
 
@@ -234,8 +237,8 @@ def chat_completion(answer: Answer) -> dict[str, Any]:
     """Return a completion."""
     message: dict[str, Any] = {
         "role": "assistant",
-        "content": answer.text or None,
-        "refusal": None,
+        "content": None if answer.refusal else answer.text or None,
+        "refusal": answer.text if answer.refusal else None,
         "annotations": [],
     }
     if answer.calls:
@@ -273,7 +276,7 @@ def chat_stream(answer: Answer) -> Iterator[str]:
     message = chat_completion(answer)["choices"][0]["message"]
     yield chunk({"role": "assistant", "content": "" if answer.text else None, "refusal": None})
     for one in pieces(answer.text):
-        yield chunk({"content": one})
+        yield chunk({"refusal" if answer.refusal else "content": one})
     waiting = []
     for index, call in enumerate(message.get("tool_calls", [])):
         begun = {**call, "index": index, "function": {"name": call["function"]["name"], "arguments": ""}}
@@ -305,6 +308,7 @@ def response(answer: Answer) -> dict[str, Any]:
         )
     if answer.text:
         part = {"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}
+        part = {"type": "refusal", "refusal": answer.text} if answer.refusal else part
         output.append(
             {
                 "type": "message",
@@ -353,12 +357,16 @@ def response_stream(answer: Answer) -> Iterator[str]:
         place = {"item_id": item["id"], "output_index": index}
         yield event("response.output_item.added", output_index=index, item=item)
         if item["type"] == "message":
-            for one in pieces(item["content"][0]["text"]):
-                yield event("response.output_text.delta", **place, content_index=0, delta=one, logprobs=[])
+            kind = "response.refusal.delta" if answer.refusal else "response.output_text.delta"
+            for one in pieces(answer.text):
+                yield event(kind, **place, content_index=0, delta=one, logprobs=[])
         if item["type"] == "function_call":
             for one in pieces(item["arguments"]):
                 yield event("response.function_call_arguments.delta", **place, delta=one)
         yield event("response.output_item.done", output_index=index, item=item)
+    if answer.error:
+        yield event("error", code="server_error", message=answer.error, param=None)
+        return
     last = whole if answer.last_output else {**whole, "output": []}
     yield event("response.failed" if answer.failed else "response.completed", response=last)
 

@@ -109,7 +109,7 @@ def script() -> list[Any]:
     return [
         Answer(
             "Let me see. ",
-            (Call("add", {"a": 1, "b": 2}, "x"), Call("fail", {}, "x"), Call("look", {}, "")),
+            (Call("add", {"a": 1, "b": 2}, "x"), Call("fail", {}, "x"), Call("look", {}, None)),
             "hm",
         ),
         Answer("", (Call("nothing", {}, "x"), Call("nope", {}, "y" * 90)), "hm hm"),
@@ -273,6 +273,30 @@ def test_a_response_that_failed_is_an_error(
     model = OpenAIResponsesModel(clients["openai"], model="m", stream=print if streams else None)
     with pytest.raises(ModelError, match="out of luck"):
         model([Said("?")], Offer(box.turn()))
+
+
+def test_an_error_within_a_stream_is_told(clients: dict[str, Any], server: ModelServer, box: Toolbox) -> None:
+    """Responses sends an event for it and ends; its own words are told."""
+    server.answers = [Answer("half", error="overloaded")]
+    model = OpenAIResponsesModel(clients["openai"], model="m", stream=lambda _: None)
+    with pytest.raises(ModelError, match="overloaded"):
+        model([Said("?")], Offer(box.turn()))
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("provider", ["openai", "openai-responses"])
+def test_a_refusal_is_a_reply(
+    provider: str, streams: object, clients: dict[str, Any], server: ModelServer, box: Toolbox
+) -> None:
+    """What OpenAI's models will not do they say in a field of its own; it is text, and goes back as it came."""
+    server.answers = [Answer("I will not.", refusal=True), Answer("ok")]
+    heard: list[str] = []
+    model = PROVIDERS[provider](clients[provider], model="m", stream=heard.append if streams else None)
+    messages = converse(model, box, "?", "Why?")
+    assert [one.text for one in replies(messages)] == ["I will not.", "ok"]
+    assert '"refusal": "I will not."' in json.dumps(server.requests[1])
+    assert "".join(heard) == ("I will not.ok" if streams else "")
+    assert server.refused == []
 
 
 def test_what_the_client_raises_comes_out(

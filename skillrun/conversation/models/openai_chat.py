@@ -83,8 +83,9 @@ class OpenAIChatModel(Adapter):
             for piece in pieces:
                 for choice in (plain(piece).get("choices") or [])[:1]:
                     delta = choice.get("delta") or {}
-                    if self.stream is not None and delta.get("content"):
-                        self.stream(delta["content"])
+                    told = delta.get("content") or delta.get("refusal")
+                    if self.stream is not None and told:
+                        self.stream(told)
                     _grow(message, delta)
                     ended = ended or bool(choice.get("finish_reason"))
         if not ended:
