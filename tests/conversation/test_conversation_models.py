@@ -436,6 +436,15 @@ def test_a_conversation_moves_from_provider_to_provider(
         assert ("shop_find_orders" in written) == (provider != "openai-responses")
 
 
+def test_what_another_provider_said_is_not_sent_as_it_came(provider: str) -> None:
+    """A message of one provider is no message of another, even where it looks like one."""
+    model = PROVIDERS[provider](None, model="m")
+    anew = model.written([Said("a"), Reply("kept"), Said("b")])
+    for other in {*PROVIDERS, "gemini"} - {provider}:
+        for raw in ([{"type": "text", "text": "raw"}], {"role": "assistant", "content": "raw"}):
+            assert model.written([Said("a"), Reply("kept", (), raw, other), Said("b")]) == anew
+
+
 def test_what_is_said_after_outcomes_joins_them_on_anthropic(box: Toolbox) -> None:
     """One message of the user: results first, then pictures of an error, then the words. No text is empty."""
     reply = Reply("", (ToolCall("look", {}, "a"), ToolCall("look", {}, "b")))
