@@ -286,7 +286,9 @@ def chat_stream(answer: Answer) -> Iterator[str]:
         for parts in waiting:
             if parts:
                 index, one = parts.pop(0)
-                yield chunk({"tool_calls": [{"index": index, "function": {"arguments": one}}]})
+                # Some servers repeat what they said; here of every second call.
+                again = {"id": answer.calls[index].id, "type": "function"} if index % 2 else {}
+                yield chunk({"tool_calls": [{"index": index, **again, "function": {"arguments": one}}]})
     yield chunk({}, "tool_calls" if answer.calls else "stop")
     yield "data: [DONE]\n\n"
 
