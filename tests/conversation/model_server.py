@@ -43,7 +43,8 @@ class Call:
 class Answer:
     """What the model says next. `why` is the stop reason of Anthropic; `broken` ends a stream too early.
 
-    `failed` is a response that failed with status 200; `last_output` says whether its last event repeats all items.
+    `failed` is a response that failed with status 200; `last_output` says whether its last event repeats all items,
+    `item_events` whether each had an event when it was done.
     `refusal` has the text come as one, and `error` is an event in the middle of a stream.
     """
 
@@ -57,6 +58,7 @@ class Answer:
     refusal: bool = False
     error: str = ""
     last_output: bool = True
+    item_events: bool = True
 
 
 @dataclass
@@ -365,7 +367,8 @@ def response_stream(answer: Answer) -> Iterator[str]:
         if item["type"] == "function_call":
             for one in pieces(item["arguments"]):
                 yield event("response.function_call_arguments.delta", **place, delta=one)
-        yield event("response.output_item.done", output_index=index, item=item)
+        if answer.item_events:
+            yield event("response.output_item.done", output_index=index, item=item)
     if answer.error:
         yield event("error", code="server_error", message=answer.error, param=None)
         return

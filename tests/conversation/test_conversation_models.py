@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -153,8 +154,8 @@ def test_streaming_gives_the_same_reply(
 ) -> None:
     """Text, calls, ids and the provider's own message are those of a reply that came whole."""
     answer = Answer("Well ü", (Call("add", {"a": 1, "b": None}, "p"), Call("look", {}, "q")), "thought")
-    for last in (True, False):
-        server.answers = [answer, Answer(**{**vars(answer), "last_output": last})]
+    for ways in ({}, {"last_output": False}, {"item_events": False}):
+        server.answers = [answer, replace(answer, **ways)]
         plain = PROVIDERS[provider](clients[provider], model="m")
         streamed = PROVIDERS[provider](clients[provider], model="m", stream=lambda _: None)
         offer = Offer(box.turn())

@@ -94,8 +94,9 @@ class OpenAIResponsesModel(Adapter):
                     response = plain(piece.response)
         if not response:
             raise ModelError.of("OpenAI", "the stream ended before the reply did")
-        # Some routes leave the items out of the last event, since each was sent when it was done.
-        return {**response, "output": response.get("output") or [done[place] for place in sorted(done)]}
+        # An item is whole in its own event; some routes leave the items out of the last one.
+        output = [done[place] for place in sorted(done)] or response.get("output")
+        return {**response, "output": output}
 
 
 def _texts(output: list[dict[str, Any]]) -> Iterator[str]:
