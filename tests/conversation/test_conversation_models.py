@@ -446,6 +446,14 @@ def test_what_another_provider_said_is_not_sent_as_it_came(provider: str) -> Non
             assert model.written([Said("a"), Reply("kept", (), raw, other), Said("b")]) == anew
 
 
+def test_a_call_of_a_namespace_keeps_it_where_there_are_any(provider: str) -> None:
+    """Written anew, the call is `find` of `shop` for Responses, and `shop_find` elsewhere."""
+    reply = Reply("", (ToolCall("find", {}, "a", "shop"),))
+    written = PROVIDERS[provider](None, model="m").written([Said("?"), reply, Answered((Outcome("x"),))])
+    spaced = ["find", "shop"] if provider == "openai-responses" else ["shop_find"]
+    assert [one for one in ("find", "shop", "shop_find") if f'"{one}"' in json.dumps(written)] == spaced
+
+
 def test_what_is_said_after_outcomes_joins_them_on_anthropic(box: Toolbox) -> None:
     """One message of the user: results first, then pictures of an error, then the words. No text is empty."""
     reply = Reply("", (ToolCall("look", {}, "a"), ToolCall("look", {}, "b")))
