@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LONGEST: Final = 16 << 20
 """Bytes of one message; a longer one is dropped up to its end, so that a client can't fill our memory."""
 _CHUNK: Final = 1 << 16
-_WAITING: Final = 64  # lines read ahead
+_WAITING: Final = 8  # lines read ahead
 
 
 class Lines:
@@ -32,18 +32,17 @@ class Lines:
     def __init__(self, descriptor: int, *, longest: int = LONGEST) -> None:
         self._descriptor = descriptor
         self._longest = longest
-        self.dropped = 0
 
-    async def __aiter__(self) -> AsyncIterator[str]:
-        """Give each line as text; bytes that are not UTF-8 are replaced, and the message then is no JSON-RPC."""
-        send, receive = anyio.create_memory_object_stream[str](_WAITING)
+    async def __aiter__(self) -> AsyncIterator[bytes | None]:
+        """Give each line without its end, None for one that is too long."""
+        send, receive = anyio.create_memory_object_stream[bytes | None](_WAITING)
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, args=(loop, send), name="skillrun-mcp-in", daemon=True).start()
         async with receive:
             async for line in receive:
                 yield line
 
-    def _read(self, loop: asyncio.AbstractEventLoop, send: MemoryObjectSendStream[str]) -> None:
+    def _read(self, loop: asyncio.AbstractEventLoop, send: MemoryObjectSendStream[bytes | None]) -> None:
         with contextlib.suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             try:
                 for line in self._lines():
@@ -51,16 +50,13 @@ class Lines:
             finally:
                 loop.call_soon_threadsafe(send.close)
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self) -> Iterator[bytes | None]:
         kept = bytearray()
         skipping = False
         while chunk := self._chunk():
             *whole, rest = chunk.split(b"\n")
             for piece in whole:
-                if skipping or len(kept) + len(piece) > self._longest:
-                    self.dropped += 1
-                else:
-                    yield (bytes(kept) + piece).decode("utf-8", "replace")
+                yield None if skipping or len(kept) + len(piece) > self._longest else bytes(kept) + piece
                 kept.clear()
                 skipping = False
             skipping = skipping or len(kept) + len(rest) > self._longest
