@@ -23,10 +23,12 @@ from skillrun.errors import SkillrunError, UsageError
 from skillrun.mcp.approval import Approvals, RefusedError, agreed, terms_of
 from skillrun.mcp.calls import BusyError, Calls
 from skillrun.mcp.definitions import definition
+from skillrun.mcp.inflight import told_apart
 from skillrun.mcp.library import EXTENSION
 from skillrun.mcp.paging import page
 from skillrun.mcp.resources import GetSkillParams, Resources
 from skillrun.mcp.results import result_of
+from skillrun.mcp.roots import session_of
 from skillrun.mcp.shelf import Shelf
 from skillrun.problem import error
 from skillrun.tools.arguments import ArgumentsError, check
@@ -73,6 +75,7 @@ class Service:
     shelf: Shelf = field(default_factory=Shelf)
     approvals: Approvals = field(default_factory=Approvals)
     approved: set[str] = field(default_factory=set)
+    running: set[tuple[str, types.RequestId]] = field(default_factory=set)
     bus: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
     # Bounded: what is sent to a client that has gone is dropped without a word, so nobody is ever taken out.
     sessions: deque[ServerSession] = field(default_factory=lambda: deque(maxlen=_MOST_TOLD))
@@ -179,7 +182,19 @@ class Service:
         """Take the news of other roots before anything else: a handler would be too late for a call right behind it."""
         if ctx.method == "notifications/roots/list_changed":
             self.roots.changed(ctx)
-        return await call_next(ctx)
+        session = session_of(ctx)
+        if not session or ctx.request_id is None:
+            return await call_next(ctx)
+        key = session, told_apart(ctx.request_id)
+        self.running.add(key)
+        try:
+            return await call_next(ctx)
+        finally:
+            self.running.discard(key)
+
+    def runs(self, session: str, request: types.RequestId) -> bool:
+        """Whether a request of a session on a port is being worked at, its stream closed or not."""
+        return (session, request) in self.running
 
     async def initialized(self, ctx: Context, _params: Any) -> None:
         """Remember who is told of changes: a client of the era of the handshake."""
