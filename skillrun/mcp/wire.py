@@ -22,6 +22,29 @@ _CHUNK: Final = 1 << 16
 _WAITING: Final = 8  # lines read ahead
 
 
+class Splitter:
+    """Bytes as they come, split into lines of which at most `longest` bytes are kept at a time."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._kept = bytearray()
+        self._skipping = False
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | None]:
+        """Give the lines that end in a chunk, without their ends, None for one that is too long."""
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            long = self._skipping or len(self._kept) + len(piece) > self._longest
+            yield None if long else bytes(self._kept) + piece
+            self._kept.clear()
+            self._skipping = False
+        self._skipping = self._skipping or len(self._kept) + len(rest) > self._longest
+        if self._skipping:
+            self._kept.clear()
+        else:
+            self._kept += rest
+
+
 class Lines:
     """The lines of a descriptor as they come, read by a thread of its own.
 
@@ -51,19 +74,9 @@ class Lines:
                 loop.call_soon_threadsafe(send.close)
 
     def _lines(self) -> Iterator[bytes | None]:
-        kept = bytearray()
-        skipping = False
+        splitter = Splitter(self._longest)
         while chunk := self._chunk():
-            *whole, rest = chunk.split(b"\n")
-            for piece in whole:
-                yield None if skipping or len(kept) + len(piece) > self._longest else bytes(kept) + piece
-                kept.clear()
-                skipping = False
-            skipping = skipping or len(kept) + len(rest) > self._longest
-            if skipping:
-                kept.clear()
-            else:
-                kept += rest
+            yield from splitter.feed(chunk)
 
     def _chunk(self) -> bytes:
         try:
