@@ -45,8 +45,8 @@ HOSTILE = """
                 "annotations": {"readOnlyHint": True, "destructiveHint": False}, **more}
 
     def laughs(key):
-        defs = {f"d{n}": {key: [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
-        return {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": {**defs, "d40": {}}}
+        defs = {f"d{n}": {key: [{"$ref": f"#/$defs/d{n + 1}"}] * 20} for n in range(9)}
+        return {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": {**defs, "d9": {}}}
 
     def tools():
         if how == "many":
