@@ -100,9 +100,12 @@ class Roots:
                 if len(self._offers) >= _MOST:
                     raise RefusedError("clients of too many folders are served already")
                 try:
-                    found = self._offers[folder] = self._narrow(folder)
+                    found = self._narrow(folder)
                 except SkillrunError as wrong:
                     raise RefusedError("the roots of this client can't be worked in") from wrong
+                if found.runner.workspace != folder:  # it became a link behind our look at it
+                    raise RefusedError("the roots of this client can't be worked in")
+                self._offers[folder] = found
             return found
 
 

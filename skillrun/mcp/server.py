@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,8 +76,8 @@ class Service:
     approved: set[str] = field(default_factory=set)
     running: set[tuple[str, types.RequestId]] = field(default_factory=set)
     bus: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
-    # Bounded: what is sent to a client that has gone is dropped without a word, so nobody is ever taken out.
-    sessions: deque[ServerSession] = field(default_factory=lambda: deque(maxlen=_MOST_TOLD))
+    # By the client, or one that says again and again that it is there would be told as often, and push others out.
+    sessions: dict[str, ServerSession] = field(default_factory=dict)
 
     def server(self) -> Server[Any]:
         """Make the SDK's server."""
@@ -197,8 +196,12 @@ class Service:
         return (session, request) in self.running
 
     async def initialized(self, ctx: Context, _params: Any) -> None:
-        """Remember who is told of changes: a client of the era of the handshake."""
-        self.sessions.append(ctx.session)
+        """Remember who is told of changes: a client of the era of the handshake. Nobody says that it goes."""
+        client = session_of(ctx)
+        self.sessions.pop(client, None)
+        if len(self.sessions) >= _MOST_TOLD:
+            del self.sessions[next(iter(self.sessions))]
+        self.sessions[client] = ctx.session
 
     async def watch(self) -> None:
         """Look for changed skills again and again, and tell every client."""
@@ -212,7 +215,7 @@ class Service:
 
     async def _tell_changed(self) -> None:
         await self.bus.publish(ToolsListChanged())
-        for session in list(self.sessions):
+        for session in list(self.sessions.values()):
             with contextlib.suppress(Exception):  # whoever has gone is told nothing
                 await session.send_tool_list_changed()
 

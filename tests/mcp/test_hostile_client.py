@@ -168,6 +168,24 @@ def test_notices_about_nothing_and_reused_tokens(world: World) -> None:
     assert b"Traceback" not in session.errors
 
 
+def test_who_says_often_that_it_is_there_is_told_once(world: World) -> None:
+    """A client that repeats `notifications/initialized` gets one word for each change."""
+    folder = world.skill("demo", ok="print('fine')")
+    session = world.start()
+    session.hello()
+    for _ in range(50):
+        session.send(method="notifications/initialized")
+    session.send(id=1, method="tools/list")
+    session.answer(1)
+    time.sleep(1)
+    (folder / "scripts" / "more.py").write_text("#!/usr/bin/env python3\nprint(1)\n")
+    session.find(lambda one: one.get("method") == "notifications/tools/list_changed")
+    time.sleep(0.5)
+    assert session.close() == 0
+    told = [line for line in session.lines if b"notifications/tools/list_changed" in line]
+    assert len(told) == 1
+
+
 def test_the_eras_are_not_mixed(world: World) -> None:
     """A second handshake changes nothing that is under way; a request of the other era is refused, on either."""
     world.skill("demo", front=WRITES, wait=WAITS, ok="print('fine')")
