@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import mcp_types as types
-from pydantic import ValidationError
 
 _LONGEST_NUMBER: Final = 1 << 256
 """An id beyond it is refused: Python writes no number of thousands of digits, so it could not be answered."""
@@ -39,7 +38,7 @@ def read(line: bytes | None) -> types.JSONRPCMessage | Answer | None:
         return None
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValidationError:
+    except ValueError:
         return _refused(line)
     if isinstance(message, types.JSONRPCRequest):
         wrong = isinstance(message.id, int) and abs(message.id) > _LONGEST_NUMBER
