@@ -70,6 +70,8 @@ def test_an_id_that_is_under_way_is_refused_and_loses_nothing(world: World) -> N
     assert session.answer("a")["error"]["code"] == -32600
     session.send(method="notifications/cancelled", params={"requestId": "a"})
     assert not alive(world.workspace / "out" / "beat")
+    session.call("a", "demo__ok")
+    assert text_of(session.answer("a")) == "fine"
     assert session.close() == 0
     check_wire(session)
 
