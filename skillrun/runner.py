@@ -22,7 +22,7 @@ from skillrun.launch.scratches import Scratches, root_of
 from skillrun.launch.system_log import suspects as logged
 from skillrun.launch.tracing import trace
 from skillrun.launch.verdict import Verdict, judge
-from skillrun.permissions.decide import decide
+from skillrun.permissions.decide import NO_SCRATCH, decide, outline
 from skillrun.permissions.flags import Flags
 from skillrun.permissions.grant import Requirement
 from skillrun.permissions.layers import Layers, load_layers
@@ -51,8 +51,10 @@ if TYPE_CHECKING:
     from skillrun.launch.drive import Outcome
     from skillrun.permissions.access import NamedPath
     from skillrun.permissions.capabilities import Limits
+    from skillrun.permissions.decide import Outline
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.place import Place
+    from skillrun.permissions.resolve import Resolver
     from skillrun.running.handle import Handle
     from skillrun.running.listener import OnOutput
     from skillrun.sandbox.backend import LaunchPlan
@@ -156,7 +158,7 @@ class Runner:
 
         `timeout` in seconds can only shorten. `strict` makes every cut of the request a refusal. `typed`
         says that a person typed the arguments, so that existing paths among them are granted for reading
-        within the ceiling. `trace` asks the kernel's audit log what was denied, where it can be read. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
+        within the ceiling. `trace` has the kernel tell what is asked for, to say what was denied. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
         is told what is about to start. Waits for its turn when `at_once` runs are under way.
 
         Raises SkillError, UsageError and ConfigError when there is nothing that could be run, AdmissionError
@@ -271,13 +273,14 @@ class Runner:
             hold(ready.grant.pins, landscape)
             plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
             log.debug("planned", backend=plan.backend, level=plan.level, timeout=ready.policy.timeout)
-            with trace(chosen.probe.landlock, wanted=call.trace and plan.level is not None) as traced:
+            with trace(chosen.probe, wanted=call.trace and plan.level is not None) as traced:
                 plan = traced.marked(plan)
                 if listener.on_plan is not None:
                     listener.on_plan(ready, plan)
-                listener = replace(listener, on_start=traced.watching(listener.on_start))
+                listener = replace(listener, on_start=traced.watching(listener.on_start), told=traced.told)
                 outcome = self._drive(plan, call.stdin, listener, ready.policy.limits, scratch)
-                told = traced.suspects()
+            told = traced.suspects(plan, ready.policy, chosen.probe)
+            plan = replace(plan, warnings=(*plan.warnings, *traced.problems()))
             if listener.collect is not None:
                 listener.collect(scratch / OUTPUT)
             left = violations(
@@ -318,6 +321,7 @@ class Runner:
             scratch=scratch,
             events=listener.events,
             source=listener.source,
+            told=listener.told,
         )
         if listener.on_drive is not None:
             listener.on_drive(drive)
@@ -372,6 +376,14 @@ class Runner:
             named=call.named,
             voice=self._lookup.voice(found, version),
         )
+
+    def outline(self, skill: Skill, version: str, resolver: Resolver | None = None) -> Outline:
+        """Return the most that a run of a skill of that digest can be granted here; raises as a run does."""
+        voice = self._lookup.voice(skill, version)
+        place = self._lookup.place(skill, NO_SCRATCH)
+        found = outline(skill, self.layers, place, digest=version, voice=voice, resolver=resolver)
+        lenient = self._choice.allow_unconfined or self._choice.require is Requirement.NONE
+        return replace(found, confined=found.confined and not lenient)
 
     def find(self, skill: Skill | Path | str) -> Skill:
         """Return a skill given as itself, by its folder (a Path, or text with a slash), or by its key.

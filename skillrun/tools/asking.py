@@ -133,19 +133,19 @@ def current_answers() -> Answers | None:
 
 
 def ask(
-    message: str, *, name: str | None = None, url: str | None = None, **fields: Mapping[str, Any]
+    message: str, *, key: str | None = None, url: str | None = None, **fields: Mapping[str, Any]
 ) -> Answer:
     """Ask a person, and return the answer.
 
     `fields` are JSON Schemas of what to fill in, `required=True` in those that must be; `url` is a page to visit
     instead. In a conversation the call waits, and is made again from its start: what stands before `ask` is done
-    twice, so ask first. `name` is the question's key; without one it is its place among the questions.
+    twice, so ask first. `key` is the question's own name; without one it is its place among the questions.
 
     Raises InputRequiredError where nobody can be asked.
     """
     answers = current_answers()
-    key = name or (answers.next_key() if answers is not None else "q0")
-    question = question_of(key, message, schema_of(fields), url)
+    named = key or (answers.next_key() if answers is not None else "q0")
+    question = question_of(named, message, schema_of(fields), url)
     if answers is None:
         raise InputRequiredError(question)
     return answers.give(question)

@@ -1,4 +1,4 @@
-"""Fixtures of the conversation tests: stores of both kinds, a machine whose time a test sets, and skills to run."""
+"""Fixtures of the conversation tests: stores of both kinds, a machine whose time a test sets, skills to run, and vendors."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from skillrun.tools.box import Toolbox
 sys.path.insert(0, str(Path(__file__).parent))
 
 from battle import SEED, Battle
+from model_server import ModelServer
 from talking import Machine
 
 if TYPE_CHECKING:
@@ -117,3 +118,25 @@ def battle(file: Path, nursery: subprocess.Popen[str]) -> Iterator[Battle]:
     made = Battle(file, nursery)
     yield made
     made.close()
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """Give a server that speaks the vendors' HTTP and whose answers a test writes."""
+    made = ModelServer()
+    running = made.start()
+    yield made
+    running.shutdown()
+    running.server_close()
+
+
+@pytest.fixture
+def clients(server: ModelServer) -> Iterator[dict[str, Any]]:
+    """Give the vendors' real clients, each bound to the server."""
+    anthropic = pytest.importorskip("anthropic", reason="the Anthropic SDK is not installed")
+    openai = pytest.importorskip("openai", reason="the OpenAI SDK is not installed")
+    with (
+        anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as first,
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as second,
+    ):
+        yield {"anthropic": first, "openai": second, "openai-responses": second}

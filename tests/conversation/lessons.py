@@ -30,17 +30,16 @@ EVERY: Final = "conversation/test_every_call.py::"
 RANDOM: Final = "conversation/test_random_states.py::"
 SCRIPTS: Final = "conversation/test_scripts_that_ask.py::"
 
-ADAPTERS: Final = (
-    "what a provider is sent is the model adapters' matter: their validators and stand-in servers hold it"
-)
+LOOPS: Final = "conversation/test_provider_loops.py::"
+RULES: Final = "conversation/test_transcript_rules.py::"
 
 LESSONS: Final[dict[int, Lesson]] = {
     1: Lesson("openai-agents-python#4244", "approvals live in the store, not in objects callers rebuild",
               (SEED + "test_issue_refund_waits_and_is_made_once_after_a_yes", SEED + "test_it_pauses_in_one_process_and_ends_in_another")),
     2: Lesson("openai-agents-python#3004", "what a provider has is not guessed: the whole history is sent each time",
-              (SEED + "test_a_no_is_a_result_that_the_model_reads",), ADAPTERS),
+              (SEED + "test_a_no_is_a_result_that_the_model_reads", LOOPS + "test_a_conversation_waits_and_goes_on_in_another_life")),
     3: Lesson("openai-agents-js#1435", "a second approval does not send the first output again",
-              (EVERY + "test_a_hundred_calls_side_by_side_keep_their_order",), ADAPTERS),
+              (EVERY + "test_a_hundred_calls_side_by_side_keep_their_order", LOOPS + "test_a_conversation_waits_and_goes_on_in_another_life")),
     4: Lesson("openai-agents-js#1418", "the decision is stored; a resolver only reads",
               (SEED + "test_a_resolver_is_asked_many_times_and_never_at_definition", SEED + "test_what_is_no_plain_yes_from_a_resolver_is_no_word")),
     5: Lesson("openai-agents-python#2501", "keys are scoped by conversation",
@@ -58,7 +57,7 @@ LESSONS: Final[dict[int, Lesson]] = {
     11: Lesson("agent-framework#4879", "one gated call does not gate the batch",
                (SEED + "test_a_no_is_a_result_that_the_model_reads", EVERY + "test_a_hundred_calls_side_by_side_keep_their_order")),
     12: Lesson("agent-framework#7452", "approvals never enter provider messages",
-               (EVERY + "test_ids_are_made_unique_and_plain",), "a message holds what was said, replies and results; no type of it could hold an approval"),
+               (RULES + "test_random_histories_have_no_faults",), "a message holds what was said, replies and results; no type of it could hold an approval"),
     13: Lesson("langgraph#6208", "rows, and no replay of code: other calls are not made again",
                (SEED + "test_it_pauses_in_one_process_and_ends_in_another", ASKING + "test_another_question_at_the_same_place_is_an_error_and_no_wrong_answer")),
     14: Lesson("langchain#37093", "a refused call is never made",
@@ -76,7 +75,7 @@ LESSONS: Final[dict[int, Lesson]] = {
                (CHANGED + "test_a_change_between_the_plan_and_the_start_asks_again", KILLS + "test_a_worker_that_dies_at_a_point_leaves_its_call_to_be_taken_over",
                 CHANGED + "test_a_call_that_could_not_be_planned_is_asked_about_once_it_can")),
     20: Lesson("laravel/ai#809", "results are derived, so a resumed history has each of them",
-               (RANDOM + "test_random_interleavings_on_disk", SEED + "test_it_pauses_in_one_process_and_ends_in_another"), ADAPTERS),
+               (RANDOM + "test_random_interleavings_on_disk", SEED + "test_it_pauses_in_one_process_and_ends_in_another", LOOPS + "test_each_life_may_have_another_provider")),
     21: Lesson("copilot-cli#3183", "a kill in the middle of a call poisons no session",
                (KILLS + "test_a_worker_that_dies_at_a_point_leaves_its_call_to_be_taken_over", EVERY + "test_ctrl_c_in_the_middle_of_a_call",
                 CLAIMS + "test_a_harmless_call_is_made_three_times_and_then_asked_about")),
@@ -85,13 +84,13 @@ LESSONS: Final[dict[int, Lesson]] = {
     23: Lesson("adk-python#5450", "each call has its own state: to answer one touches no sibling",
                (SEED + "test_run_sub_agent_pauses_and_is_resumed_once_a_complete", SEED + "test_a_task_that_can_not_be_cancelled_keeps_no_other_from_it")),
     24: Lesson("qwen-code#8163", "no duplicate results, no duplicate ids",
-               (EVERY + "test_ids_are_made_unique_and_plain", RANDOM + "test_random_interleavings_in_memory"), ADAPTERS),
+               (EVERY + "test_ids_are_made_unique_and_plain", RANDOM + "test_random_interleavings_in_memory", RULES + "test_random_histories_have_no_faults")),
     25: Lesson("claude-code#62396", "no result is ever an empty text",
                (EVERY + "test_junk_from_a_tool_is_a_result",)),
     26: Lesson("bagofwords#901", "images come behind the results of their round, and none is dropped",
-               ("conversation/test_files.py::test_attachments_come_back_from_a_store", "conversation/test_files.py::test_a_file_that_is_gone_is_said_to_be"), ADAPTERS),
+               ("conversation/test_files.py::test_attachments_come_back_from_a_store", "conversation/test_files.py::test_a_file_that_is_gone_is_said_to_be", RULES + "test_random_histories_have_no_faults")),
     27: Lesson("gemini-cli#4217", "all results of a round are one message, one for each call",
-               (EVERY + "test_a_hundred_calls_side_by_side_keep_their_order",), ADAPTERS),
+               (EVERY + "test_a_hundred_calls_side_by_side_keep_their_order", RULES + "test_random_histories_are_accepted_by_gemini_too")),
     28: Lesson("dbos-java#491", "recovery puts a call back, and the claim decides who makes it",
                (RANDOM + "test_random_interleavings_in_memory", KILLS + "test_workers_that_are_killed_lose_no_call_and_make_none_twice",
                 SCRIPTS + "test_another_process_leaves_a_living_one_its_script_and_says_interrupted_once_it_is_dead")),
@@ -104,5 +103,5 @@ LESSONS: Final[dict[int, Lesson]] = {
     32: Lesson("filelock#635", "a connection does not go through a fork, and no lock is dropped by a second one",
                (CLAIMS + "test_a_fork_with_an_open_store", CLAIMS + "test_a_second_store_on_the_file_drops_no_lock")),
     33: Lesson("claude-ai-mcp#1027", "a client that does not retry a state alone is always sent the questions",
-               reason="it is a rule of the MCP server's answers, and the tests of `skillrun mcp` hold it; no store or loop sees it"),
+               ("mcp/test_asking.py::test_a_script_asks_twice_and_reads_both_answers",)),
 }  # fmt: skip

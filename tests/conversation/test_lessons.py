@@ -32,7 +32,11 @@ def test_the_tests_that_lessons_name_are_there() -> None:
             file, _, name = one.partition("::")
             if file not in known:
                 tree = ast.parse((TESTS / file).read_text())
-                known[file] = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+                known[file] = {
+                    node.name
+                    for node in ast.walk(tree)
+                    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                }
             assert name in known[file], one
             assert name.startswith("test_")
 

@@ -220,7 +220,7 @@ class World:
             raise ValueError("it went wrong")
         if what == "ask":
             self.excused[entry.key] += 1
-            Tool().ask("Which?", name="only", word={"type": "string"})
+            Tool().ask("Which?", key="only", word={"type": "string"})
         if what == "task":
             raise Paused
         if what in {"other", "cancel", "lease", "approve"}:
