@@ -79,15 +79,19 @@ class InputRequiredError(ToolError):
 
 
 class Answers:
-    """The answers of one call. Each time the call is made, its questions have to come again in the same words."""
+    """The answers of one call. Each time the call is made, its questions have to come again in the same words.
 
-    def __init__(self, settled: Sequence[Settled] = ()) -> None:
+    `letter` begins the keys of questions without a name: what carries a call on asks others than what began it.
+    """
+
+    def __init__(self, settled: Sequence[Settled] = (), *, letter: str = "q") -> None:
         self._settled = {one.question.key: one for one in settled}
         self._keys: list[str] = []
+        self._letter = letter
 
     def next_key(self) -> str:
         """Return the key of a question that has no name: `q0`, `q1`, …, in the order of asking."""
-        return f"q{len(self._keys)}"
+        return f"{self._letter}{len(self._keys)}"
 
     def give(self, question: Question) -> Answer:
         """Return the answer, or raise Asked. ToolError when another question had this key, or this one came twice."""
