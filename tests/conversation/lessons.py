@@ -20,6 +20,7 @@ class Lesson:
 
 
 SEED: Final = "conversation/test_seed_waiting.py::"
+ASKING: Final = "conversation/test_seed_asking.py::"
 CHANGED: Final = "conversation/test_changed_since.py::"
 KILLS: Final = "conversation/test_kills.py::"
 AT_ONCE: Final = "conversation/test_two_at_once.py::"
@@ -47,11 +48,11 @@ LESSONS: Final[dict[int, Lesson]] = {
     6: Lesson("pydantic-ai#3350", "absence is never consent",
               (SEED + "test_issue_refund_waits_and_is_made_once_after_a_yes", SEED + "test_what_is_no_plain_yes_from_a_resolver_is_no_word")),
     7: Lesson("pydantic-ai#7624", "answers are typed and held against what was asked",
-              (SEED + "test_ask_team_asks_one_question_after_the_other", SEED + "test_a_page_to_visit")),
+              (ASKING + "test_ask_team_asks_one_question_after_the_other", ASKING + "test_a_page_to_visit")),
     8: Lesson("pydantic-ai#5536", "reserved, then consumed: one execution an approval",
               (AT_ONCE + "test_two_who_agree_at_once_agree_once", RANDOM + "test_random_interleavings_in_memory")),
     9: Lesson("pydantic-ai#8181", "a resumed call finds its answer or stays parked",
-              (SEED + "test_resume_may_ask_and_is_not_begun_anew", SEED + "test_ask_team_asks_one_question_after_the_other")),
+              (ASKING + "test_resume_may_ask_and_is_not_begun_anew", ASKING + "test_ask_team_asks_one_question_after_the_other")),
     10: Lesson("agent-framework#6851", "an approval is consumed: no later turn runs it again",
                (SEED + "test_issue_refund_waits_and_is_made_once_after_a_yes", CHANGED + "test_a_word_is_good_for_one_call")),
     11: Lesson("agent-framework#4879", "one gated call does not gate the batch",
@@ -59,7 +60,7 @@ LESSONS: Final[dict[int, Lesson]] = {
     12: Lesson("agent-framework#7452", "approvals never enter provider messages",
                (EVERY + "test_ids_are_made_unique_and_plain",), "a message holds what was said, replies and results; no type of it could hold an approval"),
     13: Lesson("langgraph#6208", "rows, and no replay of code: other calls are not made again",
-               (SEED + "test_it_pauses_in_one_process_and_ends_in_another", SEED + "test_another_question_at_the_same_place_is_an_error_and_no_wrong_answer")),
+               (SEED + "test_it_pauses_in_one_process_and_ends_in_another", ASKING + "test_another_question_at_the_same_place_is_an_error_and_no_wrong_answer")),
     14: Lesson("langchain#37093", "a refused call is never made",
                (SEED + "test_a_no_is_a_result_that_the_model_reads", AT_ONCE + "test_of_yes_and_no_at_once_one_counts")),
     15: Lesson("extra#139", "an approval is for these arguments, by digest and not by position",

@@ -11,6 +11,7 @@ from skillrun.conversation.messages import Answered, Message, Reply
 from skillrun.conversation.store import MemoryStore
 from skillrun.tools.box import Toolbox
 from skillrun.tools.outcome import Outcome, ToolCall
+from skillrun.tools.tool import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,3 +147,16 @@ def settle_all(conversation: Conversation, machine: Machine | None = None, *, ro
 def as_first(entry: Entry) -> Entry:
     """Return an entry without what counts its changes."""
     return replace(entry, version=0)
+
+
+class AskTeam(Tool):
+    """Ask the team something you can't answer from the docs."""
+
+    def execute(self, question: str) -> Any:
+        """Ask."""
+        self.owner.append("before")
+        answer = self.ask(question, answer={"type": "string", "title": "Answer", "required": True})
+        if not answer.accepted:
+            return {"error": "Nobody answered"}
+        sure = self.ask("Are you sure?", sure={"type": "boolean"})
+        return {"answer": answer["answer"], "sure": sure["sure"]}
