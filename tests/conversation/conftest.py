@@ -1,4 +1,4 @@
-"""Fixtures of the conversation tests: stores of both kinds, a machine whose time a test sets, skills to run, and vendors."""
+"""Fixtures of the conversation tests: stores, a machine whose time a test sets, skills to run, vendors to talk to."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def battle(file: Path, nursery: subprocess.Popen[str]) -> Iterator[Battle]:
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    """Give a server that speaks the vendors' HTTP and whose answers a test writes."""
+    """Give a server whose answers a test writes."""
     made = ModelServer()
     running = made.start()
     yield made
@@ -132,7 +132,7 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def clients(server: ModelServer) -> Iterator[dict[str, Any]]:
-    """Give the vendors' real clients, each bound to the server."""
+    """Give the real clients, each bound to the server."""
     anthropic = pytest.importorskip("anthropic", reason="the Anthropic SDK is not installed")
     openai = pytest.importorskip("openai", reason="the OpenAI SDK is not installed")
     with (
