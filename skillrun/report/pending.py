@@ -83,7 +83,12 @@ def _question(entry: Entry) -> shapes.Shape | None:
     asked = entry.question
     if entry.state is not State.AWAITING_INPUT or asked is None:
         return None
-    return {"key": asked.key, "message": asked.message, "fields": dict(asked.fields) or None, "url": asked.url}
+    return {
+        "key": asked.key,
+        "message": asked.message,
+        "fields": dict(asked.fields) or None,
+        "url": asked.url,
+    }
 
 
 def _task(entry: Entry) -> shapes.Shape | None:

@@ -121,7 +121,9 @@ def _facts(shown: Waiting) -> Iterator[str]:
         )
     if entry.claim is not None:
         until = moment(entry.claim.until_wall)
-        yield from _pair("made by", f"process {entry.claim.pid} of {_one(entry.claim.host)}, until {until}", shown)
+        yield from _pair(
+            "made by", f"process {entry.claim.pid} of {_one(entry.claim.host)}, until {until}", shown
+        )
     if entry.since is not None:
         yield from _pair("since", moment(entry.since), shown)
     if entry.expires is not None:
@@ -142,7 +144,9 @@ def _terms(terms: Mapping[str, Any], shown: Waiting) -> Iterator[str]:
     elif identity[3:]:
         yield from _pair("sub-command", " ".join(map(_one, identity[3:])), shown)
     if "granted" in terms:
-        rights = [_granted(one) for one in terms["granted"]] or ["nothing but its own files and the arguments"]
+        rights = [_granted(one) for one in terms["granted"]] or [
+            "nothing but its own files and the arguments"
+        ]
         for number, right in enumerate(rights):
             yield from _pair("" if number else "may", right, shown)
         for number, path in enumerate(terms.get("denied") or ()):
@@ -202,7 +206,9 @@ def field(name: str, schema: Any, *, needed: bool) -> str:
     if "default" in told:
         parts.append(f"default {json.dumps(told['default'], ensure_ascii=False)}")
     said = [str(told[key]) for key in ("title", "description") if told.get(key)]
-    return f"{json.dumps(name, ensure_ascii=False)}: {'; '.join(parts)}" + "".join(f" - {one}" for one in said)
+    return f"{json.dumps(name, ensure_ascii=False)}: {'; '.join(parts)}" + "".join(
+        f" - {one}" for one in said
+    )
 
 
 def _task(shown: Waiting) -> Iterator[str]:

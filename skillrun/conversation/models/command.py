@@ -57,7 +57,7 @@ class CommandModel:
         self._timeout = timeout
         self._heard = bytearray()
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - the operator's own command, no shell
+            self._process = subprocess.Popen(
                 list(words),
                 cwd=folder,
                 env=dict(environ),
@@ -111,7 +111,9 @@ class CommandModel:
             raise _NoReplyError("has ended already")
         self._hear()
         if self._heard:
-            raise _NoReplyError("wrote something that it was not asked for; a reply is one line, and nothing else")
+            raise _NoReplyError(
+                "wrote something that it was not asked for; a reply is one line, and nothing else"
+            )
         end = time.monotonic() + self._timeout
         left = memoryview(line)
         with selectors.DefaultSelector() as both:
@@ -174,7 +176,9 @@ class CommandModel:
 
     def _error(self, message: str) -> CommandError:
         advice = "the conversation is as it was before; complete it once the command works"
-        return CommandError(error("model-command", f"the model command `{self._name}` {message}", help=advice))
+        return CommandError(
+            error("model-command", f"the model command `{self._name}` {message}", help=advice)
+        )
 
 
 class _NoReplyError(Exception):
