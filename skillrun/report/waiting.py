@@ -21,7 +21,7 @@ from skillrun.report.text import counted, width
 from skillrun.report.words import permission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillrun.conversation.entry import Entry
     from skillrun.report.showing import View
@@ -41,6 +41,7 @@ CUT: Final = "  + "
 """What stands before the rest of such a line that was too long."""
 _LABEL: Final = 14
 _SHOWN: Final = ("skill", "folder", "script", "version", "interpreter", "workspace")
+_MOST_DENIED: Final = 5
 _LABELS: Final = {"interpreter": "run by"}
 
 
@@ -149,11 +150,19 @@ def _terms(terms: Mapping[str, Any], shown: Waiting) -> Iterator[str]:
         ]
         for number, right in enumerate(rights):
             yield from _pair("" if number else "may", right, shown)
-        for number, path in enumerate(terms.get("denied") or ()):
-            yield from _pair("" if number else "may not", _one(path), shown)
+        yield from _denied(terms.get("denied") or (), shown)
     if terms.get("unconfined"):
         text = "NOTHING CONFINES IT: it runs with all of your rights, whatever stands above"
         yield from _pair("UNCONFINED", text, shown, "red", "bold")
+
+
+def _denied(paths: Sequence[Any], shown: Waiting) -> Iterator[str]:
+    """Write what is denied; the names that usually hold secrets are many, and hide what matters."""
+    if len(paths) > _MOST_DENIED:
+        yield from _pair("may not", f"{len(paths)} paths below these, which `pending --json` lists", shown)
+        return
+    for number, path in enumerate(paths):
+        yield from _pair("" if number else "may not", _one(path), shown)
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any], shown: Waiting) -> Iterator[str]:
@@ -179,7 +188,7 @@ def _question(shown: Waiting) -> Iterator[str]:
     question = shown.entry.question
     if shown.entry.state is not State.AWAITING_INPUT or question is None:
         return
-    yield "  the tool asks you; these are its words, not skillrun's:"
+    yield f"  {_asker(shown.entry)} asks you; these are its words, not skillrun's:"
     yield from quoted(question.message, shown)
     if question.fields:
         yield "  the fields that it wants filled, in its words:"
@@ -192,6 +201,13 @@ def _question(shown: Waiting) -> Iterator[str]:
         yield from quoted(question.url.encode("ascii", "backslashreplace").decode(), shown)
         yield from _pair("its host", _host(question.url), shown)
     yield from _pair("question", _one(question.key), shown)
+
+
+def _asker(entry: Entry) -> str:
+    """Name who asks; a question is never skillrun's own."""
+    if entry.terms.get("script"):
+        return f"the script {_one(entry.terms['script'])} of the skill {_one(entry.terms.get('skill'))}"
+    return "the tool that is named above"
 
 
 def field(name: str, schema: Any, *, needed: bool) -> str:
