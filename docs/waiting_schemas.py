@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from check_schemas import TEXT, TEXT_OR_NULL, TEXTS, closed, document, many
+
 from skillrun.conversation.conversation import Progress
 from skillrun.conversation.entry import State
 from skillrun.tools.task import Status

@@ -59,7 +59,7 @@ def lines(shown: Waiting) -> Iterator[str]:
     """Write one call: what the model wrote, what is asked, then what skillrun knows and how it is settled."""
     entry, style = shown.entry, shown.view.style
     yield style(f"{escape(entry.conversation)} {entry.key}", "bold") + f"  {STATES[entry.state]}"
-    yield "  a tool that the model calls, and the arguments that it wrote:"
+    yield from _own("a tool that the model calls, and the arguments that it wrote:", shown)
     yield from quoted(entry.call.name, shown)
     yield from quoted(written(entry.call.arguments), shown)
     yield from _question(shown)
@@ -188,15 +188,15 @@ def _question(shown: Waiting) -> Iterator[str]:
     question = shown.entry.question
     if shown.entry.state is not State.AWAITING_INPUT or question is None:
         return
-    yield f"  {_asker(shown.entry)} asks you; these are its words, not skillrun's:"
+    yield from _own(f"{_asker(shown.entry)} asks you; these are its words, not skillrun's:", shown)
     yield from quoted(question.message, shown)
     if question.fields:
-        yield "  the fields that it wants filled, in its words:"
+        yield from _own("the fields that it wants filled, in its words:", shown)
         for name, schema in question.fields.get("properties", {}).items():
             needed = name in question.fields.get("required", ())
             yield from quoted(field(name, schema, needed=needed), shown)
     if question.url is not None:
-        yield "  the page that it wants you to visit; skillrun does not open it:"
+        yield from _own("the page that it wants you to visit; skillrun does not open it:", shown)
         # A letter of another alphabet looks like one of ours; an address is shown in what it is made of.
         yield from quoted(question.url.encode("ascii", "backslashreplace").decode(), shown)
         yield from _pair("its host", _host(question.url), shown)
@@ -231,7 +231,7 @@ def _task(shown: Waiting) -> Iterator[str]:
     task = shown.entry.task
     if shown.entry.state is not State.PAUSED or task is None:
         return
-    yield f"  the task is {escape(str(task.get('status')).replace('_', ' '))}; it says:"
+    yield from _own(f"the task is {_one(task.get('status'))}; it says:", shown)
     yield from quoted(str(task.get("message") or "nothing"), shown)
 
 
@@ -262,6 +262,14 @@ def _one(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     shown = escape(text)
     return shown if shown and " " not in shown else '"' + shown.replace('"', '\\"') + '"'
+
+
+def _own(sentence: str, shown: Waiting) -> Iterator[str]:
+    """Write a sentence of skillrun's own, with names of others in it: no line of it begins where the first one does."""
+    first, *rest = _cut(sentence, max(shown.view.columns - 4, 1))
+    yield f"  {first}"
+    for piece in rest:
+        yield f"    {piece}"
 
 
 def _pair(label: str, text: str, shown: Waiting, *colours: str) -> Iterator[str]:
