@@ -156,7 +156,7 @@ class Runner:
 
         `timeout` in seconds can only shorten. `strict` makes every cut of the request a refusal. `typed`
         says that a person typed the arguments, so that existing paths among them are granted for reading
-        within the ceiling. `trace` asks the kernel's audit log what was denied, where it can be read. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
+        within the ceiling. `trace` has the kernel tell what is asked for, to say what was denied. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
         is told what is about to start. Waits for its turn when `at_once` runs are under way.
 
         Raises SkillError, UsageError and ConfigError when there is nothing that could be run, AdmissionError
@@ -271,13 +271,14 @@ class Runner:
             hold(ready.grant.pins, landscape)
             plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
             log.debug("planned", backend=plan.backend, level=plan.level, timeout=ready.policy.timeout)
-            with trace(chosen.probe.landlock, wanted=call.trace and plan.level is not None) as traced:
+            with trace(chosen.probe, wanted=call.trace and plan.level is not None) as traced:
                 plan = traced.marked(plan)
                 if listener.on_plan is not None:
                     listener.on_plan(ready, plan)
-                listener = replace(listener, on_start=traced.watching(listener.on_start))
+                listener = replace(listener, on_start=traced.watching(listener.on_start), told=traced.told)
                 outcome = self._drive(plan, call.stdin, listener, ready.policy.limits, scratch)
-                told = traced.suspects()
+            told = traced.suspects(plan, ready.policy, chosen.probe)
+            plan = replace(plan, warnings=(*plan.warnings, *traced.problems()))
             if listener.collect is not None:
                 listener.collect(scratch / OUTPUT)
             left = violations(
@@ -318,6 +319,7 @@ class Runner:
             scratch=scratch,
             events=listener.events,
             source=listener.source,
+            told=listener.told,
         )
         if listener.on_drive is not None:
             listener.on_drive(drive)
