@@ -41,6 +41,10 @@ CUT: Final = "  + "
 """What stands before the rest of such a line that was too long."""
 _LABEL: Final = 14
 _SHOWN: Final = ("skill", "folder", "script", "version", "interpreter", "workspace")
+_ORDER: Final = tuple(
+    one.value
+    for one in (Capability.TRUST, Capability.FS_WRITE, Capability.NETWORK, Capability.FS_READ, Capability.ENV)
+)
 _MOST_DENIED: Final = 5
 _LABELS: Final = {"interpreter": "run by"}
 
@@ -145,7 +149,7 @@ def _terms(terms: Mapping[str, Any], shown: Waiting) -> Iterator[str]:
     elif identity[3:]:
         yield from _pair("sub-command", " ".join(map(_one, identity[3:])), shown)
     if "granted" in terms:
-        rights = [_granted(one) for one in terms["granted"]] or [
+        rights = [_granted(one) for one in sorted(terms["granted"], key=_weight)] or [
             "nothing but its own files and the arguments"
         ]
         for number, right in enumerate(rights):
@@ -255,6 +259,11 @@ def _granted(item: Any) -> str:
     if capability is Capability.LIMITS:
         return permission(capability, str(value))
     return permission(capability, "") + _one(value)
+
+
+def _weight(item: Any) -> int:
+    """Order what was granted: what can do harm first."""
+    return _ORDER.index(item[0]) if item[0] in _ORDER else len(_ORDER)
 
 
 def _one(value: Any) -> str:

@@ -156,12 +156,15 @@ def test_the_answer_is_escaped(desk: Desk) -> None:
             '    print(\'{"calls": [{"name": "x", "arguments": "y"}]}\', flush=True)\n',
             "`arguments` are no object",
         ),
-        ('    print(\'{"error": "no key\\x1b[2J"}\', flush=True)\n', "says that it failed: no key"),
+        ('    print(\'{"error": "no key\\\\u001b[2J"}\', flush=True)\n', "says that it failed: no key"),
         ('    print(\'{"text": "a"}\\n{"text": "b"}\', flush=True)\n', "more than one line"),
         ("    sys.exit(7)\n", "ended with exit code 7 before it had replied"),
         ("    os.kill(os.getpid(), 9)\n", "ended by signal 9"),
         ("    import time; time.sleep(60)\n", "did not reply within 1.5 s"),
-        ("    os.dup2(os.open(os.devnull, 1), 2); print('x' * (17 << 20), flush=True)\n", "a line of more than 16 MiB"),
+        (
+            "    os.dup2(os.open(os.devnull, 1), 2); print('x' * (17 << 20), flush=True)\n",
+            "a line of more than 16 MiB",
+        ),
     ],
     ids=lambda one: one if " " in one and "print" not in one else "",
 )
