@@ -95,8 +95,8 @@ def command(
     workspace = setting.folder()
     roots = [current() / root for root in setting.skills]
     with (
-        setting.runner(ctx.obj) as runner,
         stored.made(store, workspace=workspace, roots=roots) as kept,
+        setting.runner(ctx.obj, hidden=stored.hidden(store)) as runner,
         Toolbox(runner=runner, on_progress=[progress], on_result=[result]) as box,
     ):
         say(ctx, box.problems)

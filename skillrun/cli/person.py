@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-import getpass
 import os
+import pwd
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +42,9 @@ class Voice(enum.Enum):
     def name_of(self) -> str:
         """What is written beside the word: the user, and that nobody was asked."""
         try:
-            user = getpass.getuser()
-        except (KeyError, OSError):  # a number without a name
+            # Not by the environment, which says what anybody wants.
+            user = pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:  # a number without a name
             user = str(os.getuid())
         return f"{user} (--yes)" if self is Voice.YES else user
 
@@ -53,7 +54,7 @@ def person_options(function: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.option("--yes", cls=Option, section="Input", is_flag=True,
                      help="Ask nobody. Counts only where your own skillrun.yaml says `tools: {unattended_approval: true}`."),
-        click.option("--ceiling", cls=Option, section="Sandbox", metavar="FILE",
+        click.option("--ceiling", cls=Option, section="Input", metavar="FILE",
                      help="A file to look for that in, besides.  [default: your own skillrun.yaml]"),
     ]  # fmt: skip
     for option in reversed(options):

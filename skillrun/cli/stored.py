@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -17,7 +19,6 @@ from skillrun.problem import error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
 NAME: Final = "conversations.db"
 """The usual name of the file, in the state folder."""
@@ -36,7 +37,8 @@ def place(named: str | None) -> Path:
     if named is not None:
         if not named or named.endswith("/") or "\0" in named:
             raise UsageError(error("store-place", f"`--store {named}` names no file"))
-        return (current() / named).resolve()
+        # Not `resolve`: it raises for a loop of links.
+        return Path(os.path.realpath(current() / named))
     state = current_host().state
     if state is None:
         message = "there is no home to have a state folder in, and the conversations are kept there"
@@ -46,11 +48,21 @@ def place(named: str | None) -> Path:
 
 @contextlib.contextmanager
 def existing(named: str | None) -> Iterator[SqliteStore | None]:
-    """Give the store, None when there is no file: who looks at what waits makes none."""
+    """Give the store, None when there is no file: who looks at what waits makes none.
+
+    UsageError for one that was named and is not there.
+    """
     path = place(named)
-    if not path.exists():
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        if named is not None:
+            message = f"there are no conversations in `{path}`: there is no such file"
+            raise UsageError(error("store-place", message)) from None
         yield None
         return
+    except OSError:
+        pass  # opening it says what is wrong
     with _opened(path) as store:
         yield store
 
@@ -59,16 +71,28 @@ def existing(named: str | None) -> Iterator[SqliteStore | None]:
 def made(named: str | None, *, workspace: Path, roots: Iterable[Path]) -> Iterator[SqliteStore]:
     """Give the store, made when it is not there. UsageError for a file that lies where scripts work.
 
-    A grant elsewhere can't reach the state folder, as it is hidden from every run; these folders may be granted.
+    A grant elsewhere can't reach it, as it is hidden from every run; these folders are also written by programs that
+    nobody confines.
     """
     path = place(named)
-    for folder, what in ((workspace, "the workspace"), *((root, "a root of skills") for root in roots)):
+    for folder, what in (
+        ((workspace, "the workspace"), *((root, "a root of skills") for root in roots)) if named else ()
+    ):
         if inside(path, folder.resolve()):
             message = f"the conversations in `{path}` would lie in {what}, where scripts work"
             advice = "name a file elsewhere, or leave `--store` out for the state folder"
             raise UsageError(error("store-place", message, help=advice))
     with _opened(path) as store:
         yield store
+
+
+def hidden(named: str | None) -> tuple[Path, ...]:
+    """Return what no run may see of a store that `--store` names; the state folder is hidden anyway."""
+    if named is None:
+        return ()
+    path = place(named)
+    beside = path.parent / f"{path.stem}-files"
+    return (path, *(path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm", "-journal")), beside)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -128,6 +129,10 @@ class Sitting:
     def close_input(self) -> None:
         """Press Ctrl-D."""
         os.write(self._outer, b"\x04")
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self._process.send_signal(signal.SIGINT)
 
     def end(self, seconds: float = 20.0) -> int:
         """Read to the end and return the exit code."""

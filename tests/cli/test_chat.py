@@ -269,3 +269,22 @@ def test_wrong_usage(desk: Desk, words: list[str], code: int, told: str) -> None
     assert told in done.stderr
     assert not (desk.here / "kept.db").exists()
     assert not store(desk).exists() or not said(desk)
+
+
+def test_no_script_reaches_a_store_that_was_named(confining: Desk) -> None:
+    """A file elsewhere is hidden from scripts with a grant of the folder that it lies in: not read, not written, not agreed to."""
+    other = confining.home / "other"
+    other.mkdir(mode=0o700)
+    (other / "beside.txt").write_text("beside\n")
+    script = f"#!/bin/sh\ncat {other}/beside.txt\ncat {other}/kept.db >/dev/null && echo READ\necho x >> {other}/kept.db && echo WROTE\ntrue\n"
+    confining.skill("demo", script, front=f"fs_read: [{other}]\nfs_write: [{other}]\n")
+    (confining.home / "mine.yaml").write_text(f"sandbox: {{fs_read: [{other}], fs_write: [{other}]}}\n")
+    done = confining(
+        "chat", "--model", model(confining, CALLS), "--store", str(other / "kept.db"), "--ceiling",
+        str(confining.home / "mine.yaml"), "--conversation", "talk", "Go",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "beside" in done.stdout
+    assert "READ" not in done.stdout
+    assert "WROTE" not in done.stdout
+    assert confining("pending", "talk", "--store", str(other / "kept.db")).returncode == 0

@@ -279,6 +279,18 @@ def test_a_reader_that_is_gone(desk: Desk) -> None:
     assert now(desk).state is State.AWAITING_APPROVAL
 
 
+@pytest.mark.parametrize("named", [".", "/dev/null", "none.db", "loop", "a" * 300, "file/x.db"])
+def test_a_store_that_is_none(desk: Desk, named: str) -> None:
+    """A folder, a device, a name that is not there or can't be one: an error that names it, and nothing is made."""
+    (desk.here / "loop").symlink_to("loop")
+    (desk.here / "file").write_text("")
+    before = sorted(desk.here.iterdir())
+    done = desk("pending", "--store", named)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "error[" in done.stderr
+    assert sorted(desk.here.iterdir()) == before
+
+
 # Whose word counts
 
 
@@ -369,6 +381,16 @@ def test_a_person_agrees_or_not(desk: Desk, typed: str, state: State, code: int)
     word = now(desk).decision
     assert (word is not None) is (code == 0)
     assert word is None or "(--yes)" not in word.who
+
+
+def test_a_stop_at_the_question_is_no_word(desk: Desk) -> None:
+    """Ctrl-C while it is asked: exit code 130, and the call waits on."""
+    waits(desk, approval())
+    sitting = Sitting(desk, "approve", "talk", "1.0")
+    sitting.until("[y/N]")
+    sitting.interrupt()
+    assert sitting.end() == 130
+    assert now(desk).state is State.AWAITING_APPROVAL
 
 
 def test_what_was_typed_before_the_question_is_no_answer(desk: Desk) -> None:
