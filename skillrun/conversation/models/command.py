@@ -34,6 +34,7 @@ TIMEOUT: Final = 300.0
 """Seconds that a reply may take."""
 PROVIDER: Final = "command"
 _GRACE: Final = 2.0  # seconds to end by itself once its input is closed, and once more when it is told to
+_SHORT: Final = 0.2  # the same, once it has failed
 _CHUNK: Final = 1 << 16
 
 
@@ -88,22 +89,31 @@ class CommandModel:
         try:
             return reply_of(self._exchanged(line))
         except _NoReplyError as wrong:
-            self.close()
+            self.close(_SHORT)
             raise self._error(str(wrong)) from None
 
-    def close(self) -> None:
-        """End the program: its input is closed, then it is told to end, then it is killed with what it started."""
+    def close(self, grace: float = _GRACE) -> None:
+        """End the program: its input is closed, after `grace` seconds it gets TERM, then KILL with all that it started."""
         for stream in (self._to, self._from):
             with contextlib.suppress(OSError):
                 stream.close()
-        for number in (None, signal.SIGTERM, signal.SIGKILL):
-            if self._process.returncode is not None:
-                return
-            if number is not None:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self._process.pid, number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_GRACE)
+        if self._process.returncode is not None:
+            return
+        if not self._over(grace):
+            self._signal(signal.SIGTERM)
+            self._over(grace)
+        # Also where it has ended: what it left is in its group, whose number nobody else gets meanwhile.
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    def _over(self, seconds: float) -> bool:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.returncode is not None
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
 
     def _exchanged(self, line: bytes) -> bytes:
         """Send one line and return the next one. Raises _NoReplyError."""
@@ -166,11 +176,9 @@ class CommandModel:
         return bool(chunk)
 
     def _ended(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE)
-        code = self._process.returncode
-        if code is None:
+        if not self._over(_GRACE):
             return "closed its output without a reply"
+        code = self._process.returncode
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         return f"ended {how} before it had replied"
 
