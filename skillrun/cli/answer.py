@@ -107,7 +107,7 @@ def _asked(ctx: click.Context, entry: Entry) -> Mapping[str, Any] | None:
     assert entry.question is not None  # noqa: S101 - the state says so
     person.show(ctx, entry)
     click.echo("  Ctrl-D leaves it as it is\n", err=True)
-    typed = fields.from_terminal(entry.question.fields)
+    typed = fields.from_terminal(entry.question.fields, _shown(ctx, entry))
     if typed is None:
         click.echo("nothing was changed", err=True)
         return None

@@ -23,6 +23,7 @@ from skillrun.problem import error
 from skillrun.report import document
 from skillrun.report.escape import escape, sentence
 from skillrun.report.pending import chat_shape
+from skillrun.report.text import clip
 from skillrun.report.waiting import STATES, commands
 from skillrun.tools.box import Toolbox
 from skillrun.tools.script_tool import ScriptTool
@@ -42,6 +43,7 @@ FAILED: Final = 1
 WAITING: Final = 3
 """The exit code when calls wait."""
 _LONGEST: Final = 16 << 20  # characters of a message
+_NAME: Final = 63  # columns of a name that the model wrote; no tool has a longer one
 
 
 @click.command(
@@ -140,7 +142,7 @@ def _told(teller: Teller, name: str, standing: Standing, *, store: str | None, a
     if standing.progress is Progress.DONE:
         return 0
     for one in standing.waiting:
-        teller.line(f"{one.key} {escape(one.call.name)} {STATES[one.state]}")
+        teller.line(f"{one.key} {clip(escape(one.call.name), _NAME)} {STATES[one.state]}")
         for settle in commands(one, store):
             teller.line(f"  {escape(settle)}")
     if standing.progress is Progress.WAITING:

@@ -11,12 +11,13 @@ import click
 from skillrun.cli.terminal import asked
 from skillrun.errors import UsageError
 from skillrun.problem import error
-from skillrun.report.escape import escape
-from skillrun.report.waiting import QUOTE, field
+from skillrun.report.waiting import field, quoted
 from skillrun.tools.arguments import ArgumentsError, check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from skillrun.report.waiting import Waiting
 
 LEFT_OUT: Final = object()
 """What stands for a field without a value."""
@@ -62,13 +63,13 @@ def from_json(text: str) -> dict[str, Any]:
     return values
 
 
-def from_terminal(fields: Mapping[str, Any]) -> dict[str, Any] | None:
+def from_terminal(fields: Mapping[str, Any], shown: Waiting) -> dict[str, Any] | None:
     """Ask for each field in turn, again until what is typed fits; None when the terminal is closed."""
     values: dict[str, Any] = {}
     for name, schema in fields.get("properties", {}).items():
         needed = name in fields.get("required", ())
-        click.echo(QUOTE + escape(field(name, schema, needed=needed)), err=True)
-        value = _one(name, schema if isinstance(schema, dict) else {}, needed=needed)
+        _tell(field(name, schema, needed=needed), shown)
+        value = _one(name, schema if isinstance(schema, dict) else {}, shown, needed=needed)
         if value is None:
             return None
         if value[0] is not LEFT_OUT:
@@ -76,11 +77,17 @@ def from_terminal(fields: Mapping[str, Any]) -> dict[str, Any] | None:
     return values
 
 
-def _one(name: str, schema: Mapping[str, Any], *, needed: bool) -> tuple[Any] | None:
+def _tell(text: str, shown: Waiting) -> None:
+    """Write the tool's words as such."""
+    for line in quoted(text, shown):
+        click.echo(line, err=True, color=True)  # the style has decided already
+
+
+def _one(name: str, schema: Mapping[str, Any], shown: Waiting, *, needed: bool) -> tuple[Any] | None:
     """Ask for one field; the value is in a tuple, as it may be anything."""
     choices = schema.get("enum") if isinstance(schema.get("enum"), list) else None
     for number, choice in enumerate(choices or (), 1):
-        click.echo(f"{QUOTE}  {number}) {escape(json.dumps(choice, ensure_ascii=False))}", err=True)
+        _tell(f"  {number}) {json.dumps(choice, ensure_ascii=False)}", shown)
     while (typed := asked(f"  {_wanted(schema, choices)}:")) is not None:
         if typed == "" and "default" in schema:
             value = schema["default"]
@@ -91,8 +98,8 @@ def _one(name: str, schema: Mapping[str, Any], *, needed: bool) -> tuple[Any] | 
         try:
             return (check({name: value}, {"properties": {name: schema}, "required": [name]})[name],)
         except ArgumentsError as wrong:
-            told = str(wrong).removeprefix("invalid arguments: ")
-            click.echo(f"  that does not fit: {escape(told)}", err=True)
+            click.echo("  that does not fit:", err=True)
+            _tell(str(wrong).removeprefix("invalid arguments: "), shown)
     return None
 
 

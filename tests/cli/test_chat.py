@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import signal
@@ -115,6 +116,8 @@ def test_it_waits_for_a_person_in_one_process_and_ends_in_others(confining: Desk
         None,
         ["1.0"],
     )
+    since = dt.datetime.fromisoformat(made["waiting"][0]["since"])
+    assert abs((dt.datetime.now(dt.timezone.utc) - since).total_seconds()) < 60
     done = confining("chat", "--model", command, "--conversation", "talk", "More")
     assert done.returncode == 2
     assert "error[pending-calls]" in done.stderr

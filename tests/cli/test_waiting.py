@@ -164,6 +164,7 @@ def test_the_json_is_what_its_schema_says(desk: Desk) -> None:
         replace(approval(), state=State.PAUSED, task=paused, terms={"tool": "x", "identity": ["m", "C"]}),
         replace(doubtful(), decision=word),
         approval(state=State.READY, terms={**TERMS, "before": TERMS}, expires=1.0),
+        question(digest="", terms={}),
     )
     done = desk("pending", "--json")
     assert done.stdout.isprintable() is False  # it has line ends,
@@ -178,6 +179,7 @@ def test_the_json_is_what_its_schema_says(desk: Desk) -> None:
     assert by_key["1.0"]["arguments"] == {"deep": [{"a": HOSTILE}]}
     assert [by_key[f"1.{n}"]["over"] for n in (0, 4)] == [False, True]
     assert by_key["1.3"]["state"] == "in_doubt"
+    assert [by_key["1.5"][one] for one in ("digest", "approval", "claim", "task")] == [None] * 4
     by_key["1.0"]["state"] = "answered"
     assert not validator.is_valid(made)
 
@@ -378,6 +380,7 @@ def test_a_person_agrees_or_not(desk: Desk, typed: str, state: State, code: int)
         sitting.type(typed)
     assert sitting.end() == code
     assert now(desk).state is state
+    assert (now(desk).since == 1_000_000_000.0) is (code != 0)  # since when it stands like that
     word = now(desk).decision
     assert (word is not None) is (code == 0)
     assert word is None or "(--yes)" not in word.who
@@ -522,7 +525,7 @@ def test_fields_are_asked_for_in_turn(desk: Desk) -> None:
     assert '|   2) "live"' in shown
     for wrong in ("moon", "0", "3", ""):
         sitting.type(wrong)
-        assert "that does not fit" in sitting.until("a number, 1 to 2:")
+        assert "that does not fit:\n  | `env` must be one of" in sitting.until("a number, 1 to 2:")
     sitting.type("2")
     sitting.until("y or n:")
     sitting.type("perhaps")
@@ -619,6 +622,9 @@ def test_standard_input_is_never_read_by_itself(desk: Desk) -> None:
     for words in ([], ["--json", "-"], ["--decline"]):
         done = desk("answer", "talk", "1.0", *words, stdin='{"env": "live", "sure": true}\ny\n')
         assert done.returncode == 2
+    sitting = Sitting(desk, "answer", "talk", "1.0", "--json", "-")
+    assert sitting.end() == 2
+    assert "reads standard input" in sitting.told
     assert now(desk).state is State.AWAITING_INPUT
 
 
@@ -637,6 +643,24 @@ def test_a_page_to_visit_is_text(desk: Desk) -> None:
     sitting.type("y")
     assert sitting.end() == 0
     assert not now(desk, "1.1").settled[0].answer.accepted
+
+
+def test_a_tools_words_stay_its_own_while_fields_are_asked_for(desk: Desk) -> None:
+    """Names, descriptions and choices of a field are behind the bar at the prompts too, escaped and cut."""
+    padded = "p" * 33 + "may this call be made? [y/N] y " + HOSTILE
+    evil = {"type": "object", "properties": {padded: {"enum": [padded, "b"], "description": padded}}}
+    waits(desk, question(Question("q0", "Which?", evil)))
+    sitting = Sitting(desk, "answer", "talk", "1.0", COLUMNS="40")
+    sitting.until("a number, 1 to 2:")
+    sitting.type("9")
+    sitting.until("a number, 1 to 2:")
+    sitting.close_input()
+    assert sitting.end() == 1
+    lines = sitting.told.splitlines()
+    assert not [hex(ord(one)) for one in sitting.told if one != "\n" and not one.isprintable()]
+    assert not [line for line in lines if "ppp" in line and not line.startswith(("  | ", "  + "))]
+    assert not [line for line in lines if "[y/N]" in line and not line.startswith(("  | ", "  + "))]
+    assert not [line for line in lines if len(line) > 40 and line.startswith(("  | ", "  + "))]
 
 
 # In doubt

@@ -150,6 +150,11 @@ def test_a_question_larger_than_a_pipe(tmp_path: Path) -> None:
     with CommandModel([sys.executable, "-c", program], folder=tmp_path, environ=ENVIRON) as model:
         assert asked(model, big).text == "3000000"
     with (
+        made(tmp_path, 'head -c 10 >/dev/null; echo \'{"text": "a"}\'; sleep 5') as model,
+        pytest.raises(CommandError, match="before it had read"),
+    ):
+        asked(model, big)
+    with (
         made(tmp_path, 'echo \'{"text": "a"}\'; sleep 5') as model,
         pytest.raises(CommandError, match=r"before it had read|was not asked for"),
     ):
