@@ -22,7 +22,7 @@ from skillrun.launch.scratches import Scratches, root_of
 from skillrun.launch.system_log import suspects as logged
 from skillrun.launch.tracing import trace
 from skillrun.launch.verdict import Verdict, judge
-from skillrun.permissions.decide import decide
+from skillrun.permissions.decide import NO_SCRATCH, decide, outline
 from skillrun.permissions.flags import Flags
 from skillrun.permissions.grant import Requirement
 from skillrun.permissions.layers import Layers, load_layers
@@ -51,8 +51,10 @@ if TYPE_CHECKING:
     from skillrun.launch.drive import Outcome
     from skillrun.permissions.access import NamedPath
     from skillrun.permissions.capabilities import Limits
+    from skillrun.permissions.decide import Outline
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.place import Place
+    from skillrun.permissions.resolve import Resolver
     from skillrun.running.handle import Handle
     from skillrun.running.listener import OnOutput
     from skillrun.sandbox.backend import LaunchPlan
@@ -377,6 +379,14 @@ class Runner:
             named=call.named,
             voice=self._lookup.voice(found, version),
         )
+
+    def outline(self, skill: Skill, version: str, resolver: Resolver | None = None) -> Outline:
+        """Return the most that a run of a skill of that digest can be granted here; raises as a run does."""
+        voice = self._lookup.voice(skill, version)
+        place = self._lookup.place(skill, NO_SCRATCH)
+        found = outline(skill, self.layers, place, digest=version, voice=voice, resolver=resolver)
+        lenient = self._choice.allow_unconfined or self._choice.require is Requirement.NONE
+        return replace(found, confined=found.confined and not lenient)
 
     def find(self, skill: Skill | Path | str) -> Skill:
         """Return a skill given as itself, by its folder (a Path, or text with a slash), or by its key.

@@ -16,6 +16,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -38,6 +39,10 @@ _LONGEST: Final = 4_000  # characters of the arguments that are shown; a digest 
 _MOST_USED: Final = (
     10_000  # remembered answers; the seal's age is 10 minutes, so older ones are refused by it
 )
+PATIENCE: Final = 600.0
+"""Seconds that a person gets to answer, as in the other era, where the seal is good for as long."""
+MOST_OPEN: Final = 256
+"""Questions that are open at a time: a client can leave without closing them."""
 _FORM: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
@@ -97,6 +102,7 @@ class Approvals:
     def __init__(self) -> None:
         self._used: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
+        self._open = 0
 
     async def ask(
         self, ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams, terms: Terms
@@ -117,8 +123,7 @@ class Approvals:
             params=types.ElicitRequestFormParams(message=terms.words, requested_schema=_FORM)
         )
         if not modern:
-            answer = await ctx.session.elicit_form(terms.words, _FORM, related_request_id=ctx.request_id)
-            _check(answer)
+            _check(await self._answer(ctx, terms))
             return None
         given = (params.input_responses or {}).get(KEY)
         state = _read(params.request_state)
@@ -131,6 +136,18 @@ class Approvals:
         self._use(state["nonce"])
         _check(given)
         return None
+
+    async def _answer(self, ctx: ServerRequestContext[Any, Any], terms: Terms) -> types.ElicitResult:
+        if self._open >= MOST_OPEN:
+            raise RefusedError("a person must agree to this call, and too many questions are open")
+        self._open += 1
+        try:
+            with anyio.fail_after(PATIENCE):
+                return await ctx.session.elicit_form(terms.words, _FORM, related_request_id=ctx.request_id)
+        except TimeoutError:
+            raise RefusedError("a person must agree to this call, and nobody answered in time") from None
+        finally:
+            self._open -= 1
 
     def _use(self, nonce: str) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import stat
 import tempfile
 import threading
@@ -43,6 +44,9 @@ SESSION: Final = 10 * 365 * 86_400.0
 """Seconds that a session may last where the ceiling's file names no deadline: as good as none."""
 PATIENCE: Final = 5.0
 """Seconds that a server gets to end once its client has closed the connection (MCP, stdio, shutdown)."""
+_HUNG_UP: Final = select.POLLHUP | getattr(
+    select, "POLLRDHUP", 0
+)  # the latter for a socket that is closed one way
 _WRAPPER: Final = '#!/bin/sh\nexec "$@"\n'
 
 
@@ -86,15 +90,34 @@ class _Relay:
 
     def _work(self, drive: Drive) -> None:
         with contextlib.suppress(OSError):
-            while chunk := os.read(0, 1 << 16):
-                left = memoryview(chunk)
-                while left:
-                    left = left[os.write(self._writing, left) :]
+            os.set_blocking(self._writing, False)
+            held = b""
+            while held or (held := os.read(0, 1 << 16)):
+                held = self._written(held, drive)
         os.close(self._writing)
-        if not self._over:
-            self._timer = threading.Timer(PATIENCE, drive.cancel)
-            self._timer.daemon = True
-            self._timer.start()
+        self._gone(drive)
+
+    def _written(self, held: bytes, drive: Drive) -> bytes:
+        """Write what the server takes, and look at the same time whether our client still is there.
+
+        A server that does not read must not keep us from seeing that: it would live for ever.
+        """
+        waiting = select.poll()
+        waiting.register(self._writing, select.POLLOUT)
+        if self._timer is None:
+            waiting.register(0, _HUNG_UP)
+        ready = dict(waiting.poll())
+        if 0 in ready:
+            self._gone(drive)
+        return held[os.write(self._writing, held) :] if self._writing in ready else held
+
+    def _gone(self, drive: Drive) -> None:
+        """Have the server ended a little later: its client has gone."""
+        if self._over or self._timer is not None:
+            return
+        self._timer = threading.Timer(PATIENCE, drive.cancel)
+        self._timer.daemon = True
+        self._timer.start()
 
 
 @contextlib.contextmanager

@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import uvicorn
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import (
+    DEFAULT_MAX_REQUEST_BODY_SIZE,
+    RequestBodyLimitMiddleware,
+    TransportSecuritySettings,
+)
 
 from skillrun.errors import UsageError
 from skillrun.mcp.gate import Gate
+from skillrun.mcp.once import Once
+from skillrun.mcp.patience import Patient
 from skillrun.mcp.stopping import on_signal
 from skillrun.mcp.token import token_file
 from skillrun.problem import error
@@ -89,7 +95,8 @@ def application(service: Service, token: str, hosts: frozenset[str]) -> ASGIApp:
         allowed_hosts=sorted(hosts), allowed_origins=sorted(f"http://{host}" for host in hosts)
     )
     app = service.server().streamable_http_app(streamable_http_path=PATH, transport_security=security)
-    return Gate(app, token, hosts)
+    whole = RequestBodyLimitMiddleware(Once(app, service.runs), DEFAULT_MAX_REQUEST_BODY_SIZE)
+    return Gate(whole, token, hosts)
 
 
 def serve_on_port(
@@ -111,9 +118,12 @@ async def _serve(make: Callable[[], Service], bound: Bound, token: str) -> int:
     service = make()
     config = uvicorn.Config(
         application(service, token, bound.hosts),
+        http=Patient,
         log_config=None,
+        log_level="error",  # a stranger's garbage is no news: it would fill the operator's log
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         ws="none",
         timeout_graceful_shutdown=_PARTING,
     )

@@ -8,8 +8,10 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from skillrun.problem import warning
 from skillrun.roots import skill_roots
 from skillrun.tools.box import Toolbox
+from skillrun.tools.script_tool import script_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -87,9 +89,18 @@ class Offer:
                 self._now.box.close()
 
     def _made(self, sign: Sign) -> Offered:
+        scripts, problems = script_tools(self.runner)
+        # The operator chose the servers, and named them; a skill of such a name is whoever's.
+        taken = {one.full_name for one in self._more}
+        left = [one for one in scripts if one.full_name in taken]
+        problems += tuple(
+            warning("tool-clash", f"the tool `{one.full_name}` of a skill is left out: a server has it")
+            for one in left
+        )
+        # Scripts first: what is beyond the most tools is cut at the end, and a server lists what it likes.
         box = Toolbox(
-            self._more,
-            runner=self.runner,
+            (*(one for one in scripts if one.full_name not in taken), *self._more),
+            max_tools=self.runner.layers.tools.max_tools,
             approve=self._approve,
             on_progress=(self._on_progress,),
             on_result=(self._on_result,),
@@ -97,7 +108,7 @@ class Offer:
             name="mcp",
         )
         turn = box.turn()
-        self._on_problems(turn.problems)
+        self._on_problems((*problems, *turn.problems))
         return Offered(box, turn, {one.full_name: one for one in turn.tools}, sign, self.runner.catalog())
 
     def _sign(self) -> Sign:
@@ -128,5 +139,7 @@ def _signs(roots: Iterable[Path]) -> list[object]:
                 found.append(entry.path)
                 pending.append((entry.path, depth + 1))
             else:
-                found.append((entry.path, status.st_ino, status.st_size, status.st_mtime_ns))
+                found.append(
+                    (entry.path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+                )
     return found

@@ -14,12 +14,13 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import mcp_types as types
 from anyio.from_thread import start_blocking_portal
 from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters
 
 from skillrun.errors import UsageError
+from skillrun.mcp.far import far_server
 from skillrun.problem import error, warning
 from skillrun.report.document import clean as cleaned
 from skillrun.tools.names import Identity, script_name, with_hash
@@ -39,8 +40,14 @@ if TYPE_CHECKING:
 
 MOST_TOOLS: Final = 128
 """Tools of one server; what it lists beyond is left out."""
+START: Final = 60.0
+"""Seconds that a server gets to answer at its start, the fetching of its package included, and once more to list its tools."""
+PATIENCE: Final = 600.0
+"""Seconds that it gets to answer a call: a place among ours is taken all the time."""
 _LONGEST: Final = 1_024
 _DEEPEST: Final = 30
+_MOST_PAGES: Final = 64
+_LONGEST_SCHEMA: Final = 64 << 10
 
 
 class RemoteTool(Tool):
@@ -54,6 +61,8 @@ class RemoteTool(Tool):
         self._connection = connection
         self._name = name
         given = {"type": "object", "properties": {}, **cleaned(told.input_schema)}
+        if len(json.dumps(given)) > _LONGEST_SCHEMA:
+            raise ValueError("its schema is too large")
         self._schema = checked_schema(_portable(given), None, name)[0]
         self.requires_approval = connection.listed.pins.get(told.name) != digest
 
@@ -105,14 +114,17 @@ class Connection:
             context.run(report, message or "", value=progress, total=total)
 
         async def calling() -> types.CallToolResult:
-            return await self.client.call_tool(name, dict(arguments), progress_callback=told)
+            return await self.client.call_tool(
+                name, dict(arguments), read_timeout_seconds=PATIENCE, progress_callback=told
+            )
 
         future = self.portal.start_task_soon(calling)
         underway().ending(future.cancel)
         try:
             return future.result()
         except (Exception, CancelledError) as wrong:  # noqa: BLE001 - whatever the SDK raises for a server that is gone
-            raise ToolError(f"the server `{self.listed.name}` did not answer it: {wrong}") from None
+            reason = clean(str(wrong))[:_LONGEST]
+            raise ToolError(f"the server `{self.listed.name}` did not answer it: {reason}") from None
 
 
 @contextlib.contextmanager
@@ -147,9 +159,9 @@ def _start(
 ) -> tuple[list[RemoteTool], list[Problem]]:
     where = [] if listed.workspace is None else ["--workspace", listed.workspace]
     words = [*own, "mcp-run", "--ceiling", listed.ceiling, *where, "--", *listed.command]
-    parameters = StdioServerParameters(command=words[0], args=words[1:], env={**environ, **listed.env})
     try:
-        client = Client(parameters)
+        wire = far_server(listed.name, words, {**environ, **listed.env})
+        client = Client(wire, read_timeout_seconds=START)
         stack.enter_context(portal.wrap_async_context_manager(client))
         told = portal.call(_tools, client)
     except Exception as wrong:  # noqa: BLE001 - whatever a stranger's server does at its start
@@ -168,12 +180,13 @@ def _first(wrong: BaseException) -> str:
 async def _tools(client: Client) -> list[types.Tool]:
     found: list[types.Tool] = []
     cursor: str | None = None
-    while len(found) <= MOST_TOOLS:
-        page = await client.list_tools(cursor=cursor)
-        found += page.tools
-        cursor = page.next_cursor
-        if cursor is None:
-            break
+    with anyio.fail_after(START):
+        for _ in range(_MOST_PAGES):  # a page may be empty, and another one follow it for ever
+            page = await client.list_tools(cursor=cursor)
+            found += page.tools[: MOST_TOOLS + 1]
+            cursor = page.next_cursor
+            if cursor is None or len(found) > MOST_TOOLS:
+                break
     return found
 
 
@@ -186,6 +199,9 @@ def _made(connection: Connection, told: Sequence[types.Tool]) -> tuple[list[Remo
         identity = Identity("mcp", server, one.name)
         name = script_name(server, one.name.replace(".", "_"), (), identity)
         name = with_hash(name, identity.digest()) if name in names else name
+        if name in names:
+            problems.append(warning("mcp-tool", f"`{server}` lists a tool twice; the first one is kept"))
+            continue
         names.add(name)
         try:
             tools.append(RemoteTool(connection, one, name=name, digest=digest_of(one)))
@@ -231,6 +247,8 @@ def _outcome(result: types.CallToolResult) -> Outcome:
         else:
             texts.append(json.dumps(block.model_dump(mode="json", by_alias=True, exclude_none=True)))
     structured = cleaned(result.structured_content) if result.structured_content is not None else None
+    if structured is not None and texts and len(json.dumps(structured)) > _LONGEST_SCHEMA:
+        structured = None  # its texts say it, and have bounds of their own
     if not texts and structured is not None:
         texts.append(json.dumps(structured, ensure_ascii=False))
     return Outcome(

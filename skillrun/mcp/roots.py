@@ -56,7 +56,7 @@ class Roots:
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         if modern or capabilities is None or capabilities.roots is None:
             return self.whole
-        client = _client(ctx)
+        client = session_of(ctx)
         folder = self._told.get(client)
         if folder is None:
             changes = self._changes
@@ -76,7 +76,7 @@ class Roots:
     def changed(self, ctx: Context) -> None:
         """Ask again before the next call: a client's roots are others now."""
         self._changes += 1
-        self._told.pop(_client(ctx), None)
+        self._told.pop(session_of(ctx), None)
 
     async def _ask(self, ctx: Context) -> list[str]:
         try:
@@ -100,9 +100,12 @@ class Roots:
                 if len(self._offers) >= _MOST:
                     raise RefusedError("clients of too many folders are served already")
                 try:
-                    found = self._offers[folder] = self._narrow(folder)
+                    found = self._narrow(folder)
                 except SkillrunError as wrong:
                     raise RefusedError("the roots of this client can't be worked in") from wrong
+                if found.runner.workspace != folder:  # it became a link behind our look at it
+                    raise RefusedError("the roots of this client can't be worked in")
+                self._offers[folder] = found
             return found
 
 
@@ -134,7 +137,7 @@ def left_of(workspace: Path, uris: Sequence[str]) -> Path:
     return Path(os.path.commonpath(inside))
 
 
-def _client(ctx: Context) -> str:
-    """Tell clients of a port apart by their session; on standard streams there is one."""
+def session_of(ctx: Context) -> str:
+    """Return what tells clients of a port apart; nothing on standard streams, where there is one."""
     headers = getattr(ctx.request, "headers", None)
     return str(headers.get("mcp-session-id", "")) if headers is not None else ""

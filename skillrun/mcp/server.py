@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,10 +22,12 @@ from skillrun.errors import SkillrunError, UsageError
 from skillrun.mcp.approval import Approvals, RefusedError, agreed, terms_of
 from skillrun.mcp.calls import BusyError, Calls
 from skillrun.mcp.definitions import definition
+from skillrun.mcp.inflight import told_apart
 from skillrun.mcp.library import EXTENSION
 from skillrun.mcp.paging import page
 from skillrun.mcp.resources import GetSkillParams, Resources
 from skillrun.mcp.results import result_of
+from skillrun.mcp.roots import session_of
 from skillrun.mcp.shelf import Shelf
 from skillrun.problem import error
 from skillrun.tools.arguments import ArgumentsError, check
@@ -73,9 +74,10 @@ class Service:
     shelf: Shelf = field(default_factory=Shelf)
     approvals: Approvals = field(default_factory=Approvals)
     approved: set[str] = field(default_factory=set)
+    running: set[tuple[str, types.RequestId]] = field(default_factory=set)
     bus: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
-    # Bounded: what is sent to a client that has gone is dropped without a word, so nobody is ever taken out.
-    sessions: deque[ServerSession] = field(default_factory=lambda: deque(maxlen=_MOST_TOLD))
+    # By the client, or one that says again and again that it is there would be told as often, and push others out.
+    sessions: dict[str, ServerSession] = field(default_factory=dict)
 
     def server(self) -> Server[Any]:
         """Make the SDK's server."""
@@ -179,11 +181,27 @@ class Service:
         """Take the news of other roots before anything else: a handler would be too late for a call right behind it."""
         if ctx.method == "notifications/roots/list_changed":
             self.roots.changed(ctx)
-        return await call_next(ctx)
+        session = session_of(ctx)
+        if not session or ctx.request_id is None:
+            return await call_next(ctx)
+        key = session, told_apart(ctx.request_id)
+        self.running.add(key)
+        try:
+            return await call_next(ctx)
+        finally:
+            self.running.discard(key)
+
+    def runs(self, session: str, request: types.RequestId) -> bool:
+        """Whether a request of a session on a port is being worked at, its stream closed or not."""
+        return (session, request) in self.running
 
     async def initialized(self, ctx: Context, _params: Any) -> None:
-        """Remember who is told of changes: a client of the era of the handshake."""
-        self.sessions.append(ctx.session)
+        """Remember who is told of changes: a client of the era of the handshake. Nobody says that it goes."""
+        client = session_of(ctx)
+        self.sessions.pop(client, None)
+        if len(self.sessions) >= _MOST_TOLD:
+            del self.sessions[next(iter(self.sessions))]
+        self.sessions[client] = ctx.session
 
     async def watch(self) -> None:
         """Look for changed skills again and again, and tell every client."""
@@ -197,7 +215,7 @@ class Service:
 
     async def _tell_changed(self) -> None:
         await self.bus.publish(ToolsListChanged())
-        for session in list(self.sessions):
+        for session in list(self.sessions.values()):
             with contextlib.suppress(Exception):  # whoever has gone is told nothing
                 await session.send_tool_list_changed()
 

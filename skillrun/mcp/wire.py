@@ -19,7 +19,30 @@ if TYPE_CHECKING:
 LONGEST: Final = 16 << 20
 """Bytes of one message; a longer one is dropped up to its end, so that a client can't fill our memory."""
 _CHUNK: Final = 1 << 16
-_WAITING: Final = 64  # lines read ahead
+_WAITING: Final = 8  # lines read ahead
+
+
+class Splitter:
+    """Bytes as they come, split into lines of which at most `longest` bytes are kept at a time."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._kept = bytearray()
+        self._skipping = False
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | None]:
+        """Give the lines that end in a chunk, without their ends, None for one that is too long."""
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            long = self._skipping or len(self._kept) + len(piece) > self._longest
+            yield None if long else bytes(self._kept) + piece
+            self._kept.clear()
+            self._skipping = False
+        self._skipping = self._skipping or len(self._kept) + len(rest) > self._longest
+        if self._skipping:
+            self._kept.clear()
+        else:
+            self._kept += rest
 
 
 class Lines:
@@ -32,18 +55,17 @@ class Lines:
     def __init__(self, descriptor: int, *, longest: int = LONGEST) -> None:
         self._descriptor = descriptor
         self._longest = longest
-        self.dropped = 0
 
-    async def __aiter__(self) -> AsyncIterator[str]:
-        """Give each line as text; bytes that are not UTF-8 are replaced, and the message then is no JSON-RPC."""
-        send, receive = anyio.create_memory_object_stream[str](_WAITING)
+    async def __aiter__(self) -> AsyncIterator[bytes | None]:
+        """Give each line without its end, None for one that is too long."""
+        send, receive = anyio.create_memory_object_stream[bytes | None](_WAITING)
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, args=(loop, send), name="skillrun-mcp-in", daemon=True).start()
         async with receive:
             async for line in receive:
                 yield line
 
-    def _read(self, loop: asyncio.AbstractEventLoop, send: MemoryObjectSendStream[str]) -> None:
+    def _read(self, loop: asyncio.AbstractEventLoop, send: MemoryObjectSendStream[bytes | None]) -> None:
         with contextlib.suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             try:
                 for line in self._lines():
@@ -51,23 +73,10 @@ class Lines:
             finally:
                 loop.call_soon_threadsafe(send.close)
 
-    def _lines(self) -> Iterator[str]:
-        kept = bytearray()
-        skipping = False
+    def _lines(self) -> Iterator[bytes | None]:
+        splitter = Splitter(self._longest)
         while chunk := self._chunk():
-            *whole, rest = chunk.split(b"\n")
-            for piece in whole:
-                if skipping or len(kept) + len(piece) > self._longest:
-                    self.dropped += 1
-                else:
-                    yield (bytes(kept) + piece).decode("utf-8", "replace")
-                kept.clear()
-                skipping = False
-            skipping = skipping or len(kept) + len(rest) > self._longest
-            if skipping:
-                kept.clear()
-            else:
-                kept += rest
+            yield from splitter.feed(chunk)
 
     def _chunk(self) -> bytes:
         try:

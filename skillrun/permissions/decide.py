@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _PATHS: Final = frozenset({Capability.FS_READ, Capability.FS_WRITE})
 _NO_FLAGS: Final = Flags()
 _NO_LIMIT: Final = Root(Path("/"), At(preset="no limit"))
+NO_SCRATCH: Final = Path("/${scratch}")
+"""Stands for the scratch folder where none is made; it is below nothing but itself."""
 ARGUMENT: Final = At(flag="argument")
 """Where a path came from that a person typed as an argument of the script."""
 OPERATOR_ROLES: Final = frozenset({Role.OPERATOR, Role.NAMED})
@@ -77,6 +79,14 @@ class _Scene:
             hard=bounds[len(bounds) - len(layers.hard) :],
             warnings=tuple(problem for _, problems in placed for problem in problems),
         )
+
+    @property
+    def require(self) -> Requirement:
+        """The least enforcement that any layer wants."""
+        found = Requirement.NONE
+        for bounds in self.layers:
+            found = stronger(found, bounds.ceiling.require.value) if bounds.ceiling.require else found
+        return found
 
     def wanted(self, asked: Sequence[Asked], cwd: Path) -> tuple[Wanted, ...]:
         """Resolve what is asked for, each path once."""
@@ -136,9 +146,6 @@ def decide(
     )
 
     capabilities = cut.capabilities
-    require = Requirement.NONE
-    for bounds in scene.layers:
-        require = stronger(require, bounds.ceiling.require.value) if bounds.ceiling.require else require
     grant = Grant(
         capabilities=capabilities,
         granted=(*cut.granted, *verdict.granted),
@@ -146,7 +153,7 @@ def decide(
         refused=(*cut.refused, *verdict.refused),
         denied=_below(denied, capabilities),
         missing=tuple(_missing(cut, capabilities.fs_write, scene.resolver)),
-        require=require if verdict.reason is None else Requirement.NONE,
+        require=scene.require if verdict.reason is None else Requirement.NONE,
         unconfined=verdict.reason,
         cwd=voice.request.cwd,
         approval=voice.request.approval,
@@ -156,6 +163,44 @@ def decide(
     )
     check_kept(opened, grant)
     return grant
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The most that a run of a skill can be granted; `confined` says whether it is limited to that at all."""
+
+    capabilities: Capabilities
+    confined: bool
+
+
+def outline(
+    skill: Skill,
+    layers: Layers,
+    place: Place,
+    *,
+    digest: str,
+    voice: Voice | None = None,
+    resolver: Resolver | None = None,
+) -> Outline:
+    """Return the request cut by every layer, before any argument: a grant holds this or less.
+
+    Much cheaper than `decide`, since nothing is walked for what is denied; the place needs no scratch folder that
+    exists (NO_SCRATCH). Raises as `decide` does.
+    """
+    voice = voice or listen(skill, layers, digest)
+    scene = _Scene.set(voice, layers, place, resolver or Resolver())
+    cut, _ = _cut(voice, scene, ())
+    verdict = judge(
+        voice.request,
+        layers,
+        [bounds.ceiling for bounds in scene.layers[1:]],
+        skill=skill.path,
+        digest=digest,
+        place=place,
+        resolver=scene.resolver,
+    )
+    confined = verdict.reason is None and scene.require is not Requirement.NONE
+    return Outline(cut.capabilities, confined)
 
 
 def _cut(voice: Voice, scene: _Scene, spoken: tuple[Asked, ...]) -> tuple[Cut, tuple[Wanted, ...]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from skillrun.errors import SkillError
+from skillrun.errors import SkillError, UsageError
 from skillrun.permissions.place import Place
 from skillrun.permissions.project import repository_root
 from skillrun.permissions.voices import Voice, listen
+from skillrun.problem import error
 from skillrun.roots import look_through, skill_roots
 from skillrun.sandbox.complete import Subject
 from skillrun.skills.digest import identity
@@ -87,7 +89,10 @@ class Lookup:
         return known
 
     def place(self, skill: Skill, scratch: Path) -> Place:
-        """Describe where a run of a skill happens."""
+        """Describe where a run of a skill happens. Raises UsageError when the workspace is no more what it was."""
+        if os.path.realpath(self._workspace) != str(self._workspace) or not self._workspace.is_dir():
+            message = f"the workspace `{self._workspace}` was replaced by something else, or is gone"
+            raise UsageError(error("workspace-gone", message, help="name a workspace that stays"))
         return Place(
             workspace=self._workspace,
             skill=skill.path,

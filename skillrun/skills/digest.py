@@ -20,6 +20,8 @@ _FORMAT: Final = b"skillrun digest 1\n"
 _CHUNK: Final = 1 << 18
 ENTRY_LIMIT: Final = 100_000
 """Files of one skill. The largest known has 1,800; past this the folder is something else."""
+BYTES_LIMIT: Final = 8 << 30
+"""Bytes of all of them. A file can be terabytes long and take no room on disk; hashing it would take an hour each time."""
 _LEFT_OUT: Final = frozenset({b".git", b"__pycache__"})  # changed by using the skill, not by its author
 _KINDS: Final = {stat.S_IFIFO: b"p", stat.S_IFSOCK: b"s", stat.S_IFCHR: b"c", stat.S_IFBLK: b"b"}
 
@@ -61,7 +63,11 @@ def parts(skill_folder: Path) -> tuple[Part, ...]:
     """Return what a skill's digest is made of, sorted by path. Raises SkillError as `digest` does."""
     top = os.fsencode(skill_folder)
     try:
-        return tuple(Part(relative, *_content(top + b"/" + relative)) for relative in sorted(_entries(top)))
+        found = sorted(_entries(top))
+        if sum(os.lstat(top + b"/" + relative).st_size for relative in found) > BYTES_LIMIT:
+            message = f"the skill's files are more than {BYTES_LIMIT >> 30} GiB"
+            raise SkillError(error("digest-too-large", message, at=At(skill_folder)))
+        return tuple(Part(relative, *_content(top + b"/" + relative)) for relative in found)
     except OSError as wrong:
         where = os.fsdecode(wrong.filename) if wrong.filename else str(skill_folder)
         message = f"the skill's digest can't be made: `{where}` can't be read ({wrong.strerror})"

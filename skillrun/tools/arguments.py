@@ -5,20 +5,24 @@ Everything that is wrong is told at once, so that the model can mend it in one g
 
 from __future__ import annotations
 
+import contextvars
 import difflib
 import functools
+import itertools
 import json
 import math
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from jsonschema.protocols import Validator
 
 _MOST_PROBLEMS: Final = 10
 _DEEPEST: Final = 50
 _LONGEST_SHOWN: Final = 80
+_MOST_FOLLOWED: Final = 20_000  # references, in the check of one call
+_followed: contextvars.ContextVar[Iterator[int]] = contextvars.ContextVar("references followed")
 # Told to the model and not checked here: a skill's own pattern could take for ever to match (a stranger's
 # regular expression on a stranger's text), and the script checks its values itself.
 UNCHECKED: Final = frozenset({"pattern", "patternProperties", "format"})
@@ -196,6 +200,7 @@ def _problems(arguments: dict[str, Any], schema: Mapping[str, Any]) -> Iterable[
         if name not in arguments:
             yield f"`{name}` is missing"
     validator = _validator(json.dumps(unpatterned(schema)))
+    _followed.set(itertools.count())
     for wrong in sorted(
         validator.iter_errors(arguments), key=lambda one: [str(part) for part in one.absolute_path]
     ):
@@ -259,6 +264,19 @@ def unpatterned(schema: Any) -> Any:
 @functools.lru_cache(maxsize=512)
 def _validator(schema: str) -> Validator:
     """Make a validator. It looks nothing up: a schema that refers to something outside of itself makes no tool."""
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - heavy, and needed only once a tool is called
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - heavy, and needed only once a tool is called
 
-    return Draft202012Validator(json.loads(schema))
+    follow = {key: _bounded(Draft202012Validator.VALIDATORS[key]) for key in ("$ref", "$dynamicRef")}
+    extend: Callable[..., Callable[..., Validator]] = validators.extend
+    return extend(Draft202012Validator, follow)(json.loads(schema))
+
+
+def _bounded(follow: Callable[..., Iterable[Any]]) -> Callable[..., Iterable[Any]]:
+    """Follow references, but not for ever: definitions that name each other twice take time without end."""
+
+    def followed(*words: Any) -> Iterable[Any]:
+        if next(_followed.get()) > _MOST_FOLLOWED:
+            raise RecursionError
+        yield from follow(*words)
+
+    return followed

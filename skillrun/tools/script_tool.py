@@ -8,9 +8,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from skillrun.errors import SkillError
+from skillrun.errors import SkillError, SkillrunError
 from skillrun.permissions.access import NamedPath
 from skillrun.permissions.grant import Capability
+from skillrun.permissions.resolve import Resolver
 from skillrun.permissions.voices import listen
 from skillrun.problem import At, Problem, error, warning
 from skillrun.running.call import Call
@@ -24,6 +25,7 @@ from skillrun.tools.asking import InputRequiredError, current_answers
 from skillrun.tools.background import Background, answers_text
 from skillrun.tools.declared import declare
 from skillrun.tools.events import EventSink
+from skillrun.tools.hints import UNKNOWN, hints_of
 from skillrun.tools.infer.read import read_script
 from skillrun.tools.names import Identity, script_name, with_hash
 from skillrun.tools.outcome import Outcome, ToolError
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillrun.launch.ready import Preview, Ready
+    from skillrun.permissions.decide import Outline
     from skillrun.permissions.flags import Flags
     from skillrun.permissions.request import Request
     from skillrun.permissions.script_entries import ScriptEntry
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from skillrun.running.listener import OnOutput
     from skillrun.sandbox.backend import LaunchPlan
     from skillrun.skills.model import Script, Skill
+    from skillrun.tools.hints import Hints
     from skillrun.tools.interface import Interface
     from skillrun.tools.outcome import Attachment, ToolCall
     from skillrun.tools.task import Task
@@ -77,7 +81,9 @@ class ScriptTool(Tool):
     With `background` a call waits for its script as for a task, with the output so far, and no thread of the caller does.
     """
 
-    def __init__(self, runner: Runner, subject: Subject, request: Request, *, name: str) -> None:
+    def __init__(
+        self, runner: Runner, subject: Subject, request: Request, *, name: str, hints: Hints = UNKNOWN
+    ) -> None:
         super().__init__()
         self.subject = subject
         self.identity = subject.identity
@@ -94,11 +100,9 @@ class ScriptTool(Tool):
         self.requires_approval = request.approval or _wants_word(
             request, subject.interface, runner.layers.tools.approve or ()
         )
-        self.annotations = _hints(request, subject.interface)  # type: ignore[misc] # a setting of this one tool
-        # Only scratch can have changed then, so a run that was lost may be made again (facts/agents B2).
-        self.repeatable = bool(self.annotations["readOnlyHint"])
         self.max_run_time = _longest(subject, runner) + _MARGIN
         self._background = Background(runner.jobs)
+        self._hint(hints)
 
     @property
     def name(self) -> str:
@@ -131,6 +135,22 @@ class ScriptTool(Tool):
     def input_schema(self) -> dict[str, Any]:
         """What the script takes."""
         return self._schema
+
+    def _hint(self, hints: Hints) -> None:
+        self._hints = hints
+        self.annotations = hints.annotations  # type: ignore[misc] # a setting of this one tool
+        # Only scratch can have changed then, so a run that was lost may be made again (facts/agents B2).
+        self.repeatable = bool(self.annotations["readOnlyHint"])
+
+    def _still(self, now: Hints) -> None:
+        """Raise ToolError for a run that may do more than was told of the tool: who agreed to it unasked relied on that.
+
+        A grant depends on where paths lead, and a link can be turned behind a list of tools.
+        """
+        wider = self._hints | now
+        if wider != self._hints:
+            self._hint(wider)
+            raise ToolError("what it may do was changed since its tools were listed; list them again")
 
     def named(self, arguments: dict[str, Any]) -> tuple[NamedPath, ...]:
         """Return the files that checked arguments name by parameters that declare an access."""
@@ -186,6 +206,8 @@ class ScriptTool(Tool):
         run = underway()
 
         def planned(ready: Ready, plan: LaunchPlan) -> None:
+            if self.flags is None:  # what the operator adds by hand was told to nobody
+                self._still(hints_of(ready.grant))
             run.planned(ready, plan)
             if self.on_plan is not None:
                 self.on_plan(ready, plan)
@@ -223,8 +245,9 @@ def script_tools(runner: Runner) -> tuple[tuple[ScriptTool, ...], tuple[Problem,
 
 def tools_of(runner: Runner, skills: Iterable[Skill]) -> tuple[tuple[ScriptTool, ...], tuple[Problem, ...]]:
     """Make the tools of some skills, in their order. One that has an error has none, and takes no other with it."""
-    found: list[tuple[Subject, Request]] = []
+    found: list[tuple[Subject, Request, Hints]] = []
     problems: list[Problem] = []
+    resolver = Resolver()
     for skill in skills:
         try:
             version = digest(skill.path)
@@ -233,13 +256,25 @@ def tools_of(runner: Runner, skills: Iterable[Skill]) -> tuple[tuple[ScriptTool,
             problems.append(_left_out(skill, wrong))
             continue
         problems += _unknown_entries(skill, request)
-        found += [(subject, request) for subject in _subjects(skill, request)]
-    names = _names([subject for subject, _ in found])
+        most = _most(runner, skill, version, resolver)
+        found += [
+            (subject, request, UNKNOWN if most is None else hints_of(most, subject.interface))
+            for subject in _subjects(skill, request)
+        ]
+    names = _names([subject for subject, _, _ in found])
     made = (
-        ScriptTool(runner, subject, request, name=name)
-        for (subject, request), name in zip(found, names, strict=True)
+        ScriptTool(runner, subject, request, name=name, hints=hints)
+        for (subject, request, hints), name in zip(found, names, strict=True)
     )
     return tuple(made), tuple(problems)
+
+
+def _most(runner: Runner, skill: Skill, version: str, resolver: Resolver) -> Outline | None:
+    """Return what a run can be granted at most, None where that can't be said: a run would say why."""
+    try:
+        return runner.outline(skill, version, resolver)
+    except SkillrunError:
+        return None
 
 
 def _unknown_entries(skill: Skill, request: Request) -> list[Problem]:
@@ -318,17 +353,6 @@ def _longest(subject: Subject, runner: Runner) -> float:
     own = subject.entry.timeout if subject.entry is not None else None
     known = [one for one in (own, allowed.value if allowed is not None else None) if one is not None]
     return min(known, default=MAX_RUN_TIME)
-
-
-def _hints(request: Request, interface: Interface) -> dict[str, Any]:
-    """Return MCP's hints, from what is asked for: the grant can't be more (law 1)."""
-    writes = bool(request.of(Capability.FS_WRITE)) or any(
-        one.access is Access.WRITE for one in interface.parameters
-    )
-    network = bool(request.of(Capability.NETWORK))
-    core = bool(request.of(Capability.TRUST))
-    harmless = not (writes or network or core)
-    return {"readOnlyHint": harmless, "destructiveHint": writes or core, "openWorldHint": network or core}
 
 
 def _left_out(skill: Skill, wrong: SkillError) -> Problem:

@@ -77,15 +77,17 @@ class Session:
     def find(self, wanted: Any) -> dict[str, Any]:
         """Wait for a message and take it; others are kept for later."""
         end = time.monotonic() + WAIT
+        for place, one in enumerate(self._kept):
+            if wanted(one):
+                return self._kept.pop(place)
         while True:
-            for one in self._kept:
-                if wanted(one):
-                    self._kept.remove(one)
-                    return one
             left = end - time.monotonic()
             assert left > 0, f"no answer; {self.errors.decode(errors='replace')}"
             with contextlib.suppress(queue.Empty):
-                self._kept.append(self._answers.get(timeout=min(left, 0.5)))
+                one = self._answers.get(timeout=min(left, 0.5))
+                if wanted(one):
+                    return one
+                self._kept.append(one)
 
     def hello(self) -> dict[str, Any]:
         """Shake hands as clients up to 2025-11-25 do."""

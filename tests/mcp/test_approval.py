@@ -13,6 +13,8 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from test_service import ERAS, in_loop
 
+from skillrun.mcp import approval
+
 if TYPE_CHECKING:
     from mcp_world import World
 
@@ -114,6 +116,32 @@ async def test_what_changes_behind_the_question_is_not_run(world: World, era: st
         done = await client.call_tool("careful__go")
         assert done.is_error
         assert "changed" in done.content[0].text
+    assert ran(world) == 0
+
+
+@in_loop
+async def test_a_question_that_nobody_answers_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while the call is refused and nothing ran; more open questions than can be kept are refused at once."""
+    monkeypatch.setattr(approval, "PATIENCE", 1.0)
+    monkeypatch.setattr(approval, "MOST_OPEN", 2)
+    world.skill("careful", front=FRONT, go=COUNT)
+
+    async def nobody(_context: Any, _params: types.ElicitRequestParams) -> types.ElicitResult:
+        await anyio.sleep(60)
+        raise AssertionError
+
+    told: list[str] = []
+    async with world.client("legacy", world.ceiling(OPEN), elicitation_callback=nobody) as client:
+
+        async def call() -> None:
+            told.append((await client.call_tool("careful__go")).content[0].text)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(call)
+        await call()
+    assert ["too many" in text for text in told] == [True, False, False, False]
+    assert all("nobody answered" in text for text in told[1:])
     assert ran(world) == 0
 
 

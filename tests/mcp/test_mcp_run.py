@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
+import socket
 import subprocess
 import sys
 import textwrap
@@ -117,6 +121,41 @@ def test_a_server_that_stays_is_ended(world: World) -> None:
     done = subprocess.run(words, cwd=world.workspace, stdin=subprocess.DEVNULL, check=False, timeout=60)
     assert done.returncode == 0
     assert 4 < time.monotonic() - began < 40
+    assert not alive(world.workspace / "out" / "beat")
+
+
+def fill(descriptor: int) -> None:
+    """Write until nothing is taken for a second: the relay holds some, and has a pipe of its own."""
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        if select.select([], [descriptor], [], 0.05)[1]:
+            with contextlib.suppress(BlockingIOError):
+                os.write(descriptor, b"a" * 4096)
+                end = time.monotonic() + 1
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_a_server_that_does_not_read_is_ended_without_its_client(world: World, kind: str) -> None:
+    """It lets what its client sends pile up and goes on: when the client has gone it is ended all the same."""
+    words = command(world, confined=True)
+    (world.workspace / "server.py").write_text(
+        "import time\nwhile True:\n    open('out/beat', 'a').write('x'); time.sleep(0.05)\n"
+    )
+    if kind == "pipe":
+        reading, writing = (os.fdopen(one, mode) for one, mode in zip(os.pipe(), ("rb", "wb"), strict=True))
+    else:
+        mine, theirs = socket.socketpair()
+        reading, writing = theirs.makefile("rb"), mine.makefile("wb", buffering=0)
+        theirs.close()
+        mine.close()
+    with subprocess.Popen(words, cwd=world.workspace, stdin=reading, stdout=subprocess.DEVNULL) as process:
+        reading.close()
+        until(world.workspace / "out" / "beat")
+        os.set_blocking(writing.fileno(), False)
+        fill(writing.fileno())
+        assert process.poll() is None
+        writing.close()
+        assert process.wait(40) == 0
     assert not alive(world.workspace / "out" / "beat")
 
 

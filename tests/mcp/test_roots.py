@@ -71,6 +71,60 @@ async def test_roots_narrow_the_workspace(world: World) -> None:
 
 
 @in_loop
+async def test_a_root_that_is_turned_elsewhere_is_not_followed(world: World) -> None:
+    """Between two calls the client's folder becomes a link out of the workspace: nothing runs there, and the reason is the operator's."""
+    world.skill("demo", front="fs_read: .\n", look=LOOK)
+    (world.workspace / "one").mkdir()
+    (world.home / "docs").mkdir()
+    (world.home / "docs" / "file").write_text("secret")
+
+    async def told(_context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri=(world.workspace / "one").as_uri())])
+
+    service = world.service()
+    async with Client(service.server(), mode="legacy", list_roots_callback=told) as client:
+        assert not (await client.call_tool("demo__look")).is_error
+        (world.workspace / "one").rmdir()
+        for turned in (lambda: None, lambda: (world.workspace / "one").symlink_to(world.home / "docs")):
+            turned()
+            done = await client.call_tool("demo__look", {"args": ["file"]})
+            assert done.is_error
+            assert done.content[0].text == "Error (demo__look): it can't be called here"
+            assert world.results[-1].error.problem.rule == "workspace-gone"
+    service.close()
+
+
+@in_loop
+async def test_a_root_that_becomes_a_link_while_it_is_looked_at_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the look at it, and before a runner is made for it, a folder is turned out of the workspace: it is not served."""
+    world.skill("demo", front="fs_read: .\n", look=LOOK)
+    folder = world.workspace / "one"
+    folder.mkdir()
+    elsewhere = world.workspace.parent / "elsewhere"
+    elsewhere.mkdir()
+
+    def late(workspace: Path, uris: Any) -> Path:
+        found = left_of(workspace, uris)
+        folder.rmdir()
+        folder.symlink_to(elsewhere)
+        return found
+
+    async def told(_context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri=folder.as_uri())])
+
+    monkeypatch.setattr("skillrun.mcp.roots.left_of", late)
+    service = world.service()
+    async with Client(service.server(), mode="legacy", list_roots_callback=told) as client:
+        done = await client.call_tool("demo__look")
+        assert done.is_error
+        assert "roots" in done.content[0].text
+        assert world.results == []
+    service.close()
+
+
+@in_loop
 async def test_a_client_that_keeps_its_roots_to_itself_is_refused(world: World) -> None:
     """One that has roots and answers with an error is not taken for one without."""
     world.skill("demo", front="fs_read: .\n", look=LOOK)

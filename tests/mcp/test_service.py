@@ -47,7 +47,7 @@ def in_loop(test: Callable[..., Any]) -> Callable[..., None]:
 @pytest.mark.parametrize("era", ERAS)
 @in_loop
 async def test_definitions_and_results(world: World, era: str) -> None:
-    """Schema, title, hints from what is asked for; the slim result fits its schema; the receipt says what was enforced."""
+    """Schema, title, hints from what is granted; the slim result fits its schema; the receipt says what was enforced."""
     world.skill(
         "demo",
         say="""
@@ -62,7 +62,9 @@ async def test_definitions_and_results(world: World, era: str) -> None:
     world.skill(
         "writer", front="fs_write: ./out\nnetwork: true\ntimeout: 1\n", go="import time; time.sleep(60)"
     )
-    async with world.client(era) as client:
+    # The network is refused by it.
+    ceiling = world.ceiling('sandbox: {fs_read: ["${workspace}"], fs_write: ["${workspace}/out"]}')
+    async with world.client(era, ceiling) as client:
         listed = await client.list_tools()
         tools = {tool.name: tool for tool in listed.tools}
         assert list(tools) == ["demo__fail", "demo__say", "demo__slow", "writer__go"]
@@ -73,7 +75,7 @@ async def test_definitions_and_results(world: World, era: str) -> None:
         hints = say.annotations
         assert (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) == (True, False, False)
         hints = tools["writer__go"].annotations
-        assert (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) == (False, True, True)
+        assert (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) == (False, True, False)
 
         done = await client.call_tool("demo__say", {"name": "Ada", "times": 3})
         assert not done.is_error

@@ -214,3 +214,14 @@ def test_identity_refuses_what_is_no_file(tmp_path: Path) -> None:
     for path in (tmp_path / "link", tmp_path / "fifo", tmp_path, tmp_path / "gone", Path("a\x00")):
         with pytest.raises(SkillError, match="can't be read"):
             identity(path)
+
+
+def test_a_file_without_end_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """A sparse file of terabytes would keep a run, and the list of tools, waiting for an hour: it is told at once."""
+    (tmp_path / "SKILL.md").write_text("x")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 42)
+    began = time.monotonic()
+    with pytest.raises(SkillError, match="GiB"):
+        digest(tmp_path)
+    assert time.monotonic() - began < 5

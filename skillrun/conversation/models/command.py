@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.conversation.messages import Reply, Said
 from skillrun.conversation.model import Use
-from skillrun.errors import SkillrunError
+from skillrun.conversation.models.base import ModelError
 from skillrun.problem import error
 from skillrun.tools.outcome import ToolCall
 
@@ -38,7 +38,7 @@ _SHORT: Final = 0.2  # the same, once it has failed
 _CHUNK: Final = 1 << 16
 
 
-class CommandError(SkillrunError):
+class CommandError(ModelError):
     """The program did not reply as a model has to."""
 
 

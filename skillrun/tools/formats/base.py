@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import copy
+import itertools
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from skillrun.tools.box import Turn
     from skillrun.tools.outcome import Attachment, Outcome, ToolCall
@@ -17,6 +18,8 @@ PROVIDERS: Final = ("anthropic", "openai", "openai-responses", "gemini", "mcp")
 IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Kinds of images that Anthropic, OpenAI and Gemini all read."""
 _DEEPEST: Final = 30
+_MOST: Final = 10_000
+"""Parts of a schema that is written out: ten definitions that each name the next one twice would be a thousand, thirty no memory."""
 
 
 class Format(Protocol):
@@ -57,7 +60,7 @@ def merged(definition: dict[str, Any], options: dict[str, Any]) -> dict[str, Any
 
 
 def portable(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema with its own references written out: several APIs follow none. One that contains itself keeps them."""
+    """Return a schema with its own references written out: several APIs follow none. One that contains itself, or would be too large, keeps them."""
     definitions = {
         f"#/{key}/{name}": one
         for key in ("$defs", "definitions")
@@ -66,28 +69,28 @@ def portable(schema: dict[str, Any]) -> dict[str, Any]:
     if not definitions:
         return copy.deepcopy(schema)
     try:
-        made = _inlined(schema, definitions, 0)
+        made = _inlined(schema, definitions, 0, itertools.count())
     except RecursionError:
         return copy.deepcopy(schema)
     return {key: value for key, value in made.items() if key not in {"$defs", "definitions"}}
 
 
-def _inlined(value: Any, definitions: dict[str, Any], depth: int) -> Any:
-    if depth > _DEEPEST:
+def _inlined(value: Any, definitions: dict[str, Any], depth: int, parts: Iterator[int]) -> Any:
+    if depth > _DEEPEST or next(parts) > _MOST:
         raise RecursionError
     if isinstance(value, list):
-        return [_inlined(one, definitions, depth + 1) for one in value]
+        return [_inlined(one, definitions, depth + 1, parts) for one in value]
     if not isinstance(value, dict):
         return value
     reference = value.get("$ref")
     target = definitions.get(reference) if isinstance(reference, str) else None
     if target is not None:
         return {
-            **_inlined(target, definitions, depth + 1),
+            **_inlined(target, definitions, depth + 1, parts),
             **{key: one for key, one in value.items() if key != "$ref"},
         }
     inner = {key: one for key, one in value.items() if key not in {"$defs", "definitions"}}
-    return {key: _inlined(one, definitions, depth + 1) for key, one in inner.items()}
+    return {key: _inlined(one, definitions, depth + 1, parts) for key, one in inner.items()}
 
 
 def plain(reply: Any) -> Any:
@@ -102,5 +105,5 @@ def encoded(attachment: Attachment) -> str:
 
 
 def images(outcome: Outcome) -> list[Attachment]:
-    """Return the files of an outcome that a model can look at."""
-    return [one for one in outcome.attachments if one.media_type in IMAGES]
+    """Return the files of an outcome that a model can look at; an empty one is refused by every API."""
+    return [one for one in outcome.attachments if one.media_type in IMAGES and one.data]
