@@ -276,3 +276,25 @@ def test_no_script_reaches_a_store_that_was_named(confining: Desk) -> None:
     assert "READ" not in done.stdout
     assert "WROTE" not in done.stdout
     assert confining("pending", "talk", "--store", str(other / "kept.db")).returncode == 0
+
+
+def test_what_was_agreed_to_and_is_changed_waits_again(confining: Desk) -> None:
+    """A script that is edited behind the agreement is not started; what changed is shown, and a new word is needed."""
+    folder = confining.skill(
+        "demo", "#!/bin/sh\necho first\n", front="metadata: {skillrun: {approval: true}}\n"
+    )
+    own = confining.home / ".config" / "skillrun" / "skillrun.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("tools: {unattended_approval: true}\n")
+    words = ["chat", "--model", model(confining, CALLS), "--conversation", "talk"]
+    assert confining(*words, "Ada").returncode == 3
+    assert confining("approve", "talk", "1.0", "--yes").returncode == 0
+    (folder / "scripts" / "main.sh").write_text("#!/bin/sh\necho second\n")
+    done = confining(*words)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "demo/main.sh" not in done.stderr  # nothing was started
+    shown = confining("pending").stdout
+    assert "CHANGED" in shown
+    assert "    version     - sha256:" in shown
+    assert confining("approve", "talk", "1.0", "--yes").returncode == 0
+    assert confining(*words).stdout == "second\n"
