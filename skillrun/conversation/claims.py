@@ -22,18 +22,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-_TOLERANCE: Final = (
-    1.5  # seconds between two readings of when a process was born (psutil: boot time is rounded)
-)
+_TOLERANCE: Final = 1.5  # seconds between two readings of when a process was born, where psutil rounds
+_STAT: Final = 19  # the 22nd field of proc_pid_stat(5), counted behind the name
 
 
 def born(pid: int) -> float | None:
-    """Return when a process was born, in seconds since 1970; None for one that is not, or is only to be reaped."""
-    with contextlib.suppress(psutil.Error, OSError, ValueError, OverflowError):
+    """Return when a process was born, in seconds since the boot; None for one that is not, or is only to be reaped.
+
+    Elsewhere than on Linux in seconds since 1970.
+    """
+    with contextlib.suppress(psutil.Error, OSError, ValueError, OverflowError, IndexError):
+        if _BOOT_ID.exists():
+            # psutil adds the time of the boot, which moves when somebody sets the clock: a living process would
+            # be taken for another one, and its call made twice.
+            fields = Path(f"/proc/{int(pid)}/stat").read_bytes().rpartition(b")")[2].split()
+            return None if fields[0] in {b"Z", b"X"} else int(fields[_STAT]) / os.sysconf("SC_CLK_TCK")
         found = psutil.Process(pid)
         if found.status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}:
             return float(found.create_time())
     return None
+
+
+def host() -> str:
+    """Return what tells the processes that see each other from all others: containers may share a host's name."""
+    with contextlib.suppress(OSError):
+        return f"{platform.node()} {Path('/proc/self/ns/pid').readlink()}"
+    return platform.node()
 
 
 def boot() -> str:
@@ -53,7 +67,7 @@ def since_boot() -> float:
 class Here:
     """Where and when this process is. Tests give other clocks and other processes."""
 
-    host: str = field(default_factory=platform.node)
+    host: str = field(default_factory=host)
     boot: str = field(default_factory=boot)
     clock: Callable[[], float] = since_boot
     wall: Callable[[], float] = time.time

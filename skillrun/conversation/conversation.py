@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from skillrun.tools.selection import Choice
     from skillrun.tools.task import Task
 
+log: Final = logging.getLogger("skillrun.conversation")
 STEPS: Final = 25
 """Replies of the model that one `ask` or `complete` may cost."""
 
@@ -172,6 +174,7 @@ class Conversation:
 
     def refresh(self) -> tuple[Task, ...]:
         """Look at the tasks that calls wait for, without carrying the calls on."""
+        self._round.abandon()
         found = []
         for one in self.waiting():
             if one.state is State.PAUSED:
@@ -184,8 +187,11 @@ class Conversation:
         """End every call that has no result: the model reads that it was cancelled. Tasks are cancelled too."""
         self._round.cancel()
         for one in self.waiting():
-            if one.state is State.PAUSED:
-                self._task(one).cancel()
+            if one.task is not None:
+                try:
+                    self._task(one).cancel()
+                except Exception:  # the other calls are to be ended as well
+                    log.exception("the task of %r was not cancelled", one.call.name)
             self.desk.cancel(one.key)
 
     def history(self) -> tuple[Message, ...]:
@@ -205,6 +211,7 @@ class Conversation:
 
     def _step(self, *, resume: bool) -> tuple[Standing, int]:
         """Take one step, and say how many replies it cost."""
+        self._round.abandon()
         messages = self.store.messages(self.name)
         if not messages:
             return self._standing(Progress.NEW), 0

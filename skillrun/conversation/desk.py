@@ -39,7 +39,7 @@ class Desk:
 
     def waiting(self) -> list[Entry]:
         """Return the calls that wait for a person."""
-        return [one for one in self.open() if one.state in PEOPLE]
+        return [one for one in map(self._tidy, self.open()) if one.state in PEOPLE]
 
     def open(self) -> list[Entry]:
         """Return the calls without a result."""
@@ -67,7 +67,8 @@ class Desk:
         """Answer a call's question; the values have to fit its fields. UsageError says what does not."""
 
         def change(entry: Entry) -> Entry:
-            return transitions.settled(entry, _question(entry, question), _answer(entry, values or {}))
+            asked = _question(entry, question)
+            return transitions.settled(entry, asked, _answer(entry, asked, values or {}))
 
         return self._change(key, change)
 
@@ -92,7 +93,7 @@ class Desk:
         told = clean(reason)[:_LONGEST] if reason.strip() else ""
 
         def change(entry: Entry) -> Entry:
-            if agreed and not entry.digest:
+            if agreed and entry.state is State.AWAITING_APPROVAL and not entry.digest:
                 problem = str(entry.terms.get("problem", "it can't be called"))
                 raise UsageError(error("call-broken", f"the call {key} can't be agreed to: {problem}"))
             shown = entry.digest if digest is None else digest
@@ -100,11 +101,14 @@ class Desk:
 
         return self._change(key, change)
 
+    def _tidy(self, entry: Entry) -> Entry:
+        """Return a call as it stands now: its process may have died, or its time may be over, and nobody has looked."""
+        return transitions.expired(transitions.reclaimed(entry, self.here), self.here.wall())
+
     def _change(self, key: str, change: Callable[[Entry], Entry]) -> Entry:
         for _ in range(_TRIES):
             entry = self.entry(key)
-            tidy = transitions.expired(transitions.reclaimed(entry, self.here), self.here.wall())
-            changed = change(tidy)
+            changed = change(self._tidy(entry))
             if changed is entry:
                 return entry
             made = self.store.swap(entry, transitions.dated(entry, changed, self.here.wall()))
@@ -120,8 +124,8 @@ def _question(entry: Entry, named: str | None) -> str:
     return entry.question.key if entry.question is not None else "q0"
 
 
-def _answer(entry: Entry, values: Mapping[str, Any]) -> Answer:
-    if entry.state is not State.AWAITING_INPUT or entry.question is None:
+def _answer(entry: Entry, asked: str, values: Mapping[str, Any]) -> Answer:
+    if entry.state is not State.AWAITING_INPUT or entry.question is None or entry.question.key != asked:
         return Answer(Reaction.ACCEPTED, dict(values))
     schema = entry.question.fields or {"type": "object", "properties": {}, "additionalProperties": False}
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import psutil
@@ -43,15 +44,15 @@ def private_folder(folder: Path) -> None:
 
 def private_file(path: Path) -> None:
     """Make a file that only its owner can read. Raises OSError, also for a link and for somebody else's file."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
-            raise PermissionError(f"{path} is no file of this user alone")
-        os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    # By name, in a folder that nobody else can change: to close a descriptor of a file drops every lock that
+    # this process has on it, and those are another store's on the same file (sqlite.org/howtocorrupt 2.2).
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
+        raise PermissionError(f"{path} is no file of this user alone")
+    if stat.S_IMODE(found.st_mode) != 0o600:  # noqa: PLR2004 - the mode above
+        path.chmod(0o600)
 
 
 def syncs_well(path: Path) -> bool:

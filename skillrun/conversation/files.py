@@ -70,7 +70,11 @@ class Files:
         if name not in known:
             listed = ", ".join(f"`{one}`" for one in known[:20]) or "there are none"
             raise ToolError(f"there is no file `{name[:100]}` in this conversation; its files: {listed}")
-        descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        try:
+            descriptor = os.open(self.folder / name, flags)
+        except OSError as wrong:
+            raise ToolError(f"`{name}` can't be read: {wrong.strerror}") from None
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise ToolError(f"`{name}` is no regular file")
@@ -137,7 +141,12 @@ class SearchFiles(Tool):
             raise ToolError("there is no text to look for")
         hits: list[str] = []
         for one in [name] if name is not None else self._files.names():
-            found = _text(self._files.read(one))
+            try:
+                found = _text(self._files.read(one))
+            except ToolError:
+                if name is not None:
+                    raise
+                continue  # it went away since it was listed
             for number, line in enumerate(found.splitlines() if found is not None else (), 1):
                 if text.lower() in line.lower():
                     hits.append(f"{one}:{number}\t{_cut(line)}")

@@ -32,7 +32,11 @@ def to_data(outcome: Outcome, files: Files | None) -> dict[str, Any]:
 def from_data(data: Mapping[str, Any], call: ToolCall, files: Files | None) -> Outcome:
     """Return the outcome that `to_data` wrote. A file that is gone is said to be, and the rest is still there."""
     found = [_attachment(one, files) for one in data.get("attachments", ())]
-    gone = [one["name"] for one, made in zip(data.get("attachments", ()), found, strict=True) if made is None]
+    gone = [
+        clean(one["name"])[:100]
+        for one, made in zip(data.get("attachments", ()), found, strict=True)
+        if made is None
+    ]
     text = data["text"] + "".join(f"\n[the file {name} is gone]" for name in gone)
     saved = data.get("saved")
     return Outcome(
@@ -47,7 +51,7 @@ def from_data(data: Mapping[str, Any], call: ToolCall, files: Files | None) -> O
 
 
 def _attached(one: Attachment, files: Files | None) -> dict[str, Any]:
-    about = {"name": one.name, "media_type": one.media_type}
+    about = {"name": str(one.name), "media_type": str(one.media_type)}
     if files is not None:
         try:
             return {**about, "file": files.add(one.name, one.data)}

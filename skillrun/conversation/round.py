@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import logging
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,7 @@ from skillrun.conversation.entry import Decision, Entry, State
 from skillrun.errors import SkillrunError
 from skillrun.tools.arguments import ArgumentsError, check
 from skillrun.tools.asking import Answers, Question, answering
-from skillrun.tools.outcome import Outcome, error_of
+from skillrun.tools.outcome import Outcome, ToolError, error_of, spoken
 from skillrun.tools.script_tool import ScriptTool
 from skillrun.tools.task import Task
 from skillrun.tools.terms import Terms, TermsChangedError, agreed, terms_of
@@ -24,8 +24,10 @@ from skillrun.tools.underway import Underway, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
 
     from skillrun.conversation.claims import Here
+    from skillrun.conversation.entry import Claim
     from skillrun.conversation.files import Files
     from skillrun.conversation.messages import Reply
     from skillrun.conversation.store import Store
@@ -34,15 +36,34 @@ if TYPE_CHECKING:
     from skillrun.tools.box import Turn
     from skillrun.tools.dispatch import Dispatcher
 
+    Look: TypeAlias = Callable[[Ready, LaunchPlan], None]
+
 log: Final = logging.getLogger("skillrun.conversation")
 LOOK: Final = 1.0
 """Seconds between two looks at whether a call that is made here was cancelled elsewhere."""
+SLOW: Final = 10.0
+"""Seconds from a claim to the start of a script that need no new claim: a claim is longer than a run by more."""
+AGES: Final = 1e9
+"""Seconds; more than any machine stays up."""
 RESOLVER: Final = "the tool's resolver"
+
+
+@dataclass(slots=True)
+class Making:
+    """A call that is made here now: what can end it, and its entry as it was last written from here."""
+
+    run: Underway
+    entry: Entry
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Makes the calls of one conversation. `patience` is how many seconds a person has to agree or to answer."""
+    """Makes the calls of one conversation. `patience` is how many seconds a person has to agree or to answer.
+
+    `unwritten` are results that a store in trouble did not take: they are written at the next try. `beside` are tasks
+    whose work is in this process.
+    """
 
     conversation: str
     turn: Turn
@@ -51,7 +72,9 @@ class Round:
     here: Here
     files: Files | None = None
     patience: float | None = None
-    under_way: dict[str, Underway] = field(default_factory=dict)
+    under_way: dict[str, Making] = field(default_factory=dict)
+    unwritten: dict[str, tuple[Entry, Entry]] = field(default_factory=dict)
+    beside: dict[str, Task] = field(default_factory=dict)
 
     def proposed(self, reply: Reply, seq: int) -> list[Entry]:
         """Return the entries of a new reply: those that need nobody are ready."""
@@ -65,9 +88,10 @@ class Round:
 
         Raises what `raise_on_error` lets through, once all of them have their results.
         """
+        for old, new in list(self.unwritten.values()):
+            self._write(old, new)
         entries = [self._tidied(one) for one in self.store.entries(self.conversation) if one.seq == seq]
-        states = {State.READY, State.PAUSED} if resume else {State.READY}
-        todo = [one for one in entries if one.state in states]
+        todo = [one for one in entries if one.state is State.READY or (resume and self._due(one))]
         with self._watching(todo):
             outcomes = self._side_by_side(todo)
         for one, outcome in zip(todo, outcomes, strict=True):
@@ -77,8 +101,15 @@ class Round:
 
     def cancel(self) -> None:
         """End what is made here now."""
-        for run in list(self.under_way.values()):
-            run.cancel()
+        for one in list(self.under_way.values()):
+            one.run.cancel()
+
+    def abandon(self) -> None:
+        """End work in this process that nobody waits for any more: its call was cancelled elsewhere."""
+        if self.beside:
+            wanted = {one.key for one in self.store.entries(self.conversation, open_only=True)}
+            for key in [one for one in self.beside if one not in wanted]:
+                self.beside.pop(key).cancel()
 
     def _side_by_side(self, todo: Sequence[Entry]) -> list[Outcome | None]:
         workers = min(self.turn.box.workers, len(todo))
@@ -87,6 +118,7 @@ class Round:
         with ThreadPoolExecutor(workers, thread_name_prefix="skillrun-call") as threads:
             waiting = [threads.submit(contextvars.copy_context().run, self._make, one) for one in todo]
             try:
+                wait(waiting)  # a store that fails one call is no reason to end the others
                 return [one.result() for one in waiting]
             except BaseException:
                 for one in waiting:
@@ -94,13 +126,22 @@ class Round:
                 self.cancel()
                 raise
 
+    def _due(self, entry: Entry) -> bool:
+        """Whether a task can be looked at here: not where its work is in another process that still lives."""
+        claim = entry.claim
+        elsewhere = claim is not None and not self.here.mine(claim) and not self.here.lapsed(claim)
+        return entry.state is State.PAUSED and not elsewhere
+
     def _tidied(self, entry: Entry) -> Entry:
         """Take back a call whose process is gone, end one that waited too long, and ask a tool's own resolver."""
         now = transitions.expired(transitions.reclaimed(entry, self.here), self.here.wall())
         tool = self.turn.find(entry.call)
+        if now.state is State.AWAITING_APPROVAL and not now.digest:
+            mended = self._gated(now)
+            now = mended if mended.digest or mended.state is State.READY else now
         if now.state is State.AWAITING_APPROVAL and tool is not None and tool.approval_resolver is not None:
             now = self._resolved(now, tool)
-        return entry if now is entry else self._put(entry, now) or self._again(entry)
+        return entry if now == entry else self._put(entry, now) or self._again(entry)
 
     def _resolved(self, entry: Entry, tool: Tool) -> Entry:
         assert tool.approval_resolver is not None  # noqa: S101 - asked before
@@ -167,30 +208,50 @@ class Round:
         )
         if running is None:
             return None  # somebody else makes it
+        compare = None if tool is None else _comparing(tool, running, word)
+        making = Making(
+            Underway(lambda ready, plan: self._starts(making, seconds, compare, ready, plan)), running
+        )
         try:
-            outcome = self._called(running, tool, word)
+            outcome = self._called(making, tool)
         except BaseException:
-            self._put(running, transitions.cancelled(running))
+            self._write(making.entry, transitions.cancelled(making.entry))
             raise
-        self._finish(running, tool, outcome)
+        self._finish(making.entry, tool, outcome)
         return outcome
 
-    def _called(self, entry: Entry, tool: Tool | None, word: Decision | None) -> Outcome:
+    def _called(self, making: Making, tool: Tool | None) -> Outcome:
         """Have the work done."""
-        call = entry.call
+        entry, call = making.entry, making.entry.call
         if tool is None:
             return self.dispatcher.refuse(call, self.turn.unknown(call.name))
-        run = Underway(_comparing(tool, entry, word))
         work: Callable[..., Outcome] = self.turn.box.pool.runs(tool)
-        if entry.task is not None:
-            task = tool.task(entry.task, tool_call=call)
-            work = lambda call, arguments: tool.carry_on(call, arguments, task)  # noqa: E731 - one of two
-        self.under_way[entry.key] = run
+        state = entry.task
+        if state is not None:
+            work = lambda call, given: tool.carry_on(call, given, tool.task(state, tool_call=call))  # noqa: E731 - one of two
+        answers = Answers(entry.settled, letter="q" if state is None else "r")
+        self.under_way[entry.key] = making
         try:
-            with watched(run), answering(Answers(entry.settled)):
+            with watched(making.run), answering(answers):
                 return self.dispatcher.made(tool, call, call.arguments, run=work, agreed=True)
         finally:
             self.under_way.pop(entry.key, None)
+
+    def _starts(
+        self, making: Making, seconds: float, compare: Look | None, ready: Ready, plan: LaunchPlan
+    ) -> None:
+        """Look at a script's run before it starts. Raises when it must not."""
+        if compare is not None:
+            compare(ready, plan)
+        claim = making.entry.claim
+        if claim is None or self.here.clock() <= claim.until - seconds + SLOW:
+            return
+        # It had to wait for its turn, or the store did: what is left of the claim is too little for the run.
+        with making.lock:
+            made = self._put(making.entry, replace(making.entry, claim=self.here.claim(seconds)))
+            if made is None:
+                raise ToolError("the call was ended, or taken over, before it began")
+            making.entry = made
 
     def _finish(self, running: Entry, tool: Tool | None, outcome: Outcome) -> None:
         """Write down what came of a call."""
@@ -204,23 +265,50 @@ class Round:
             if terms is not None:
                 self._put(running, self._timed(transitions.asked_again(running, terms)))
                 return
-        made = self._put(running, self._after(running, tool, outcome))
+        self._write(running, self._after(running, tool, outcome))
+
+    def _write(self, running: Entry, ended: Entry) -> None:
+        """Write down a result, or keep it for the next try. Raises StoreError."""
+        self.unwritten[running.key] = (running, ended)
+        made = self._put(running, ended)
+        del self.unwritten[running.key]
         if made is None:
             log.warning("the result of %r came too late and was dropped", running.call.name)
 
     def _after(self, running: Entry, tool: Tool | None, outcome: Outcome) -> Entry:
         waits = outcome.waiting
         if isinstance(waits, Question):
-            return self._timed(transitions.waiting(running, waits))
+            # A script's question ends its run, so nothing of it is there to be carried on.
+            task = None if isinstance(tool, ScriptTool) else running.task
+            return self._timed(transitions.waiting(running, waits, task=task))
         if isinstance(waits, Task):
             try:
                 if tool is not None and _carries_on(tool):
-                    return transitions.paused(running, waits.state())
+                    return transitions.paused(running, waits.state(), self._held(running, tool, waits))
                 told = "it returned a task, and has no `resume` to carry it on"
             except (TypeError, ValueError) as wrong:
                 told = f"its task can't be kept: {wrong}"
             outcome = error_of(running.call.name, told)
-        return transitions.answered(running, results.to_data(outcome, self.files))
+        return transitions.answered(running, self._kept(running, outcome))
+
+    def _held(self, running: Entry, tool: Tool, task: Task) -> Claim | None:
+        """Return a claim for work that is in this process and dies with it, and remember it."""
+        if not task.here:
+            return None
+        self.beside[running.key] = task
+        claim = self.here.claim(tool.max_run_time)
+        return replace(
+            claim, until=claim.until + AGES
+        )  # on this host the process itself says whether it lives
+
+    def _kept(self, entry: Entry, outcome: Outcome) -> dict[str, Any]:
+        """Return a result as it is kept. What can't be kept is an error: the call has to have a result."""
+        self.beside.pop(entry.key, None)
+        try:
+            return results.to_data(outcome, self.files)
+        except Exception as wrong:  # noqa: BLE001 - a tool makes outcomes of anything
+            told = f"it was done, and its result can't be kept: {spoken(wrong)}"
+            return results.to_data(error_of(entry.call.name, told), None)
 
     def _refused(self, entry: Entry, outcome: Outcome) -> Outcome | None:
         self.dispatcher.refuse(entry.call, outcome)
@@ -256,11 +344,13 @@ class Round:
     def _watch(self, todo: Sequence[Entry], over: threading.Event) -> None:
         while not over.wait(LOOK):
             for one in todo:
-                run = self.under_way.get(one.key)
-                with contextlib.suppress(SkillrunError):
-                    # The claim was one change; whatever came behind it has taken the call away from here.
-                    if run is not None and self.store.version(one) not in {one.version, one.version + 1}:
-                        run.cancel()
+                making = self.under_way.get(one.key)
+                if making is None:
+                    continue
+                with contextlib.suppress(SkillrunError), making.lock:
+                    # Whoever changed it has taken the call away from here.
+                    if self.store.version(one) != making.entry.version:
+                        making.run.cancel()
 
 
 def _covers(word: Decision | None, terms: Terms) -> bool:
@@ -272,7 +362,7 @@ def _carries_on(tool: Tool) -> bool:
     return kind.resume is not Tool.resume or kind.carry_on is not Tool.carry_on
 
 
-def _comparing(tool: Tool, entry: Entry, word: Decision | None) -> Callable[[Ready, LaunchPlan], None] | None:
+def _comparing(tool: Tool, entry: Entry, word: Decision | None) -> Look | None:
     """Return what compares a script's run with what was agreed to, when it is planned: nothing changes after that."""
     if word is None or not isinstance(tool, ScriptTool):
         return None

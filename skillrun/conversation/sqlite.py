@@ -22,7 +22,7 @@ from skillrun.conversation.entry import Entry, State, from_data, to_data
 from skillrun.conversation.messages import call_data, call_of
 from skillrun.conversation.messages import from_data as message_of
 from skillrun.conversation.messages import to_data as message_data
-from skillrun.conversation.store import StoreError
+from skillrun.conversation.store import StoreError, checked_name
 from skillrun.problem import error
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class SqliteStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.RLock()
+        self._held = (os.getpid(), threading.RLock())
         self._opened: tuple[int, sqlite3.Connection] | None = None
         self._abandoned: list[sqlite3.Connection] = []
         self._retried(lambda: None)
@@ -94,7 +94,8 @@ class SqliteStore:
     def messages(self, conversation: str) -> list[Said | Reply]:
         """Return the messages of a conversation."""
         sought = "SELECT data FROM message WHERE conversation = ? ORDER BY seq"
-        return [message_of(json.loads(data)) for (data,) in self._fetched(sought, (conversation,))]
+        rows = self._fetched(sought, (conversation,))
+        return self._read(lambda row: message_of(json.loads(row[0])), rows)
 
     def entries(self, conversation: str | None = None, *, open_only: bool = False) -> list[Entry]:
         """Return calls in order."""
@@ -103,7 +104,7 @@ class SqliteStore:
         sought = (
             f"SELECT {_COLUMNS} FROM call WHERE {' AND '.join(where)} ORDER BY conversation, seq, position"  # noqa: S608 - words of ours
         )
-        return [_entry(row) for row in self._fetched(sought, () if conversation is None else (conversation,))]
+        return self._read(_entry, self._fetched(sought, () if conversation is None else (conversation,)))
 
     def swap(self, old: Entry, new: Entry) -> Entry | None:
         """Put an entry in another one's place: one statement, one commit."""
@@ -139,12 +140,14 @@ class SqliteStore:
                     "DELETE FROM message WHERE conversation = ?", (conversation,)
                 ).rowcount
 
-        shutil.rmtree(self.folder(conversation), ignore_errors=True)
-        return self._retried(work) > 0
+        folder = self.folder(conversation)
+        gone = self._retried(work) > 0
+        shutil.rmtree(folder, ignore_errors=True)
+        return gone
 
     def folder(self, conversation: str) -> Path:
-        """Return the folder for files of a conversation, beside the store."""
-        return self.path.parent / f"{self.path.stem}-files" / conversation
+        """Return the folder for files of a conversation, beside the store. UsageError for no plain name."""
+        return self.path.parent / f"{self.path.stem}-files" / checked_name(conversation)
 
     def problems(self) -> list[str]:
         """Return what SQLite finds wrong with the file; nothing when it is whole."""
@@ -162,6 +165,21 @@ class SqliteStore:
 
     def _fetched(self, sought: str, values: tuple[Any, ...]) -> list[Any]:
         return self._retried(lambda: self._database().execute(sought, values).fetchall())
+
+    def _read(self, read: Callable[[Sequence[Any]], T], rows: Sequence[Any]) -> list[T]:
+        """Return what rows say. Raises StoreError for one that nothing of ours has written."""
+        try:
+            return [read(row) for row in rows]
+        except (ValueError, TypeError, LookupError, AttributeError) as wrong:
+            told = f"a row of it can't be read ({type(wrong).__name__}: {wrong})"
+            raise self._error(told) from None
+
+    @property
+    def _lock(self) -> threading.RLock:
+        """The lock of this process: a fork may have copied it while another thread held it."""
+        if self._held[0] != os.getpid():
+            self._held = (os.getpid(), threading.RLock())
+        return self._held[1]
 
     def _retried(self, work: Callable[[], T]) -> T:
         """Do work on the open file; when it is locked for long, a few times more. Raises StoreError."""
@@ -221,15 +239,16 @@ class SqliteStore:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         database = self._database()
-        database.execute("BEGIN IMMEDIATE")
         try:
+            database.execute("BEGIN IMMEDIATE")
             yield database
+            database.execute("COMMIT")
         except BaseException:
-            database.execute("ROLLBACK")
+            if database.in_transaction:  # a full disk has ended it already
+                database.execute("ROLLBACK")
             raise
-        database.execute("COMMIT")
 
-    def _error(self, wrong: Exception) -> StoreError:
+    def _error(self, wrong: Exception | str) -> StoreError:
         message = f"the conversations in {self.path} can't be used: {wrong}"
         help_ = "`skillrun doctor` looks at the file; move it away to begin anew"
         return StoreError(error("conversation-store", message, help=help_))

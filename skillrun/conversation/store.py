@@ -61,7 +61,10 @@ class Store(Protocol):
         ...
 
     def folder(self, conversation: str) -> Path | None:
-        """Return the folder for files of a conversation, which may have to be made; None: there is none."""
+        """Return the folder for files of a conversation, which may have to be made; None: there is none.
+
+        Raises UsageError for what `checked_name` refuses.
+        """
         ...
 
     def close(self) -> None:

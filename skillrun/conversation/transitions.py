@@ -46,6 +46,9 @@ def asked_again(entry: Entry, terms: Terms) -> Entry:
         terms={**terms.about, "before": {key: entry.terms[key] for key in entry.terms if key != "before"}},
         decision=None,
         claim=None,
+        task=None,
+        attempts=0,
+        expires=None,
     )
 
 
@@ -63,7 +66,7 @@ def decided(entry: Entry, decision: Decision) -> Entry:
         raise _error(entry, "it has changed since it was shown", "look at it again")
     if not decision.agreed:
         return answered(replace(entry, decision=decision), refusal(entry, decision.reason))
-    return replace(entry, state=State.READY, decision=decision)
+    return replace(entry, state=State.READY, decision=decision, expires=None)
 
 
 def refusal(entry: Entry, reason: str = "") -> dict[str, Any]:
@@ -81,14 +84,22 @@ def claimed(entry: Entry, claim: Claim, *, repeatable: bool) -> Entry:
     )
 
 
-def waiting(entry: Entry, question: Question) -> Entry:
-    """Return a call that waits for an answer."""
-    return replace(entry, state=State.AWAITING_INPUT, question=question, task=None, claim=None, attempts=0)
+def waiting(entry: Entry, question: Question, *, task: Mapping[str, Any] | None = None) -> Entry:
+    """Return a call that waits for an answer; with a task it was `resume` that asked, and it is `resume` that gets it."""
+    return replace(
+        entry,
+        state=State.AWAITING_INPUT,
+        question=question,
+        task=task,
+        claim=None,
+        attempts=0,
+        expires=None,
+    )
 
 
-def paused(entry: Entry, task: Mapping[str, Any]) -> Entry:
-    """Return a call that waits for a task; no process holds it."""
-    return replace(entry, state=State.PAUSED, task=task, claim=None, attempts=0)
+def paused(entry: Entry, task: Mapping[str, Any], claim: Claim | None = None) -> Entry:
+    """Return a call that waits for a task. No process holds it, unless the work is in that process (`claim`)."""
+    return replace(entry, state=State.PAUSED, task=task, claim=claim, attempts=0)
 
 
 def answered(entry: Entry, outcome: Mapping[str, Any]) -> Entry:
@@ -107,7 +118,11 @@ def settled(entry: Entry, key: str, answer: Answer) -> Entry:
     if entry.state is not State.AWAITING_INPUT or question is None or question.key != key:
         raise _already(entry, f"wait for an answer to `{key}`")
     return replace(
-        entry, state=State.READY, question=None, settled=(*entry.settled, Settled(question, answer))
+        entry,
+        state=State.READY if entry.task is None else State.PAUSED,
+        question=None,
+        settled=(*entry.settled, Settled(question, answer)),
+        expires=None,
     )
 
 

@@ -79,15 +79,19 @@ class InputRequiredError(ToolError):
 
 
 class Answers:
-    """The answers of one call. Each time the call is made, its questions have to come again in the same words."""
+    """The answers of one call. Each time the call is made, its questions have to come again in the same words.
 
-    def __init__(self, settled: Sequence[Settled] = ()) -> None:
+    `letter` begins the keys of questions without a name: what carries a call on asks others than what began it.
+    """
+
+    def __init__(self, settled: Sequence[Settled] = (), *, letter: str = "q") -> None:
         self._settled = {one.question.key: one for one in settled}
         self._keys: list[str] = []
+        self._letter = letter
 
     def next_key(self) -> str:
         """Return the key of a question that has no name: `q0`, `q1`, …, in the order of asking."""
-        return f"q{len(self._keys)}"
+        return f"{self._letter}{len(self._keys)}"
 
     def give(self, question: Question) -> Answer:
         """Return the answer, or raise Asked. ToolError when another question had this key, or this one came twice."""
@@ -129,19 +133,19 @@ def current_answers() -> Answers | None:
 
 
 def ask(
-    message: str, *, name: str | None = None, url: str | None = None, **fields: Mapping[str, Any]
+    message: str, *, key: str | None = None, url: str | None = None, **fields: Mapping[str, Any]
 ) -> Answer:
     """Ask a person, and return the answer.
 
     `fields` are JSON Schemas of what to fill in, `required=True` in those that must be; `url` is a page to visit
     instead. In a conversation the call waits, and is made again from its start: what stands before `ask` is done
-    twice, so ask first. `name` is the question's key; without one it is its place among the questions.
+    twice, so ask first. `key` is the question's own name; without one it is its place among the questions.
 
     Raises InputRequiredError where nobody can be asked.
     """
     answers = current_answers()
-    key = name or (answers.next_key() if answers is not None else "q0")
-    question = question_of(key, message, schema_of(fields), url)
+    named = key or (answers.next_key() if answers is not None else "q0")
+    question = question_of(named, message, schema_of(fields), url)
     if answers is None:
         raise InputRequiredError(question)
     return answers.give(question)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from skillrun.tools.outcome import Outcome, error_of
 from skillrun.tools.task import Status, Task, came_of
@@ -26,6 +26,7 @@ class ScriptTask(Task):
     """A script in the background. Its message is the end of the output so far."""
 
     jobs: Jobs | None = field(default=None, compare=False, repr=False)
+    here: ClassVar[bool] = True
 
     def refresh(self) -> ScriptTask:
         """Return the task with the output so far."""

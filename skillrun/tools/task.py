@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from skillrun.tools.outcome import Outcome, clean, jsonable, of_value
 
@@ -38,6 +38,8 @@ class Task:
     message: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     poll_interval: float | None = None
+    here: ClassVar[bool] = False
+    """Whether the work is in this process, so that no other one can look at it, and dies with it."""
 
     def __post_init__(self) -> None:
         wait = self.poll_interval

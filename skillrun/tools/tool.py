@@ -122,10 +122,10 @@ class Tool:
         return self.requires_approval
 
     def ask(
-        self, message: str, *, name: str | None = None, url: str | None = None, **fields: Mapping[str, Any]
+        self, message: str, *, key: str | None = None, url: str | None = None, **fields: Mapping[str, Any]
     ) -> Answer:
         """Ask a person while `execute` runs; see `skillrun.tools.asking.ask`."""
-        return ask(message, name=name, url=url, **fields)
+        return ask(message, key=key, url=url, **fields)
 
     def run(self, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
         """Execute with arguments that were checked, and make an outcome of what comes back."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 import psutil
 from mcp_world import alive, until
+from test_approval import COUNT, FRONT
 from test_stdio import LIVES, OPEN, WRITES, check_wire, text_of
 
 from skillrun.mcp.inflight import MOST, MOST_BYTES, InFlight
@@ -69,6 +70,8 @@ def test_an_id_that_is_under_way_is_refused_and_loses_nothing(world: World) -> N
     assert session.answer("a")["error"]["code"] == -32600
     session.send(method="notifications/cancelled", params={"requestId": "a"})
     assert not alive(world.workspace / "out" / "beat")
+    session.call("a", "demo__ok")
+    assert text_of(session.answer("a")) == "fine"
     assert session.close() == 0
     check_wire(session)
 
@@ -217,6 +220,52 @@ def test_the_eras_are_not_mixed(world: World) -> None:
     session.send(id=4, method="tools/call", params={"name": "demo__ok", "_meta": MODERN})
     assert text_of(session.answer(4)) == "fine"
     assert session.close() == 0
+
+
+def test_answers_to_questions_are_not_taken_before_they_are_asked(world: World) -> None:
+    """A yes sent ahead, twice, to another question or in another form runs nothing but what was asked about."""
+    world.skill("careful", front=FRONT, go=COUNT)
+    ran = world.workspace / "out" / "ran"
+    session = world.start("--ceiling", str(world.ceiling(OPEN)))
+    info = {"name": "test", "version": "1"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": info}
+    session.send(id="hello", method="initialize", params=params)
+    session.answer("hello")
+    session.send(method="notifications/initialized")
+    yes = {"action": "accept", "content": {"agree": True}}
+    for number in range(10):
+        session.send(id=number, result=yes)
+    session.call("a", "careful__go")
+    session.call("b", "careful__go")
+    asked = [session.find(lambda one: one.get("method") == "elicitation/create") for _ in range(2)]
+    time.sleep(0.5)
+    assert not ran.exists()
+    session.send(id=asked[0]["id"], result={"action": "accept", "content": {"agree": "true"}})
+    session.send(id=asked[0]["id"], result=yes)
+    session.send(id=f"{asked[1]['id']}x", result=yes)
+    session.send(id=asked[1]["id"], result={**yes, "action": "decline"})
+    assert session.answer("a")["result"]["isError"]
+    assert session.answer("b")["result"]["isError"]
+    for shape in (
+        {"action": "accept"},
+        {"action": "accept", "content": None},
+        {"content": {"agree": True}},
+        {},
+    ):
+        session.call("c", "careful__go")
+        question = session.find(lambda one: one.get("method") == "elicitation/create")
+        session.send(id=question["id"], result=shape)
+        refused = session.answer("c")
+        assert "error" in refused or refused["result"]["isError"]
+    assert not ran.exists()
+    session.call("d", "careful__go")
+    question = session.find(lambda one: one.get("method") == "elicitation/create")
+    session.send(id=question["id"], result=yes)
+    session.send(id=question["id"], result=yes)
+    assert text_of(session.answer("d")) == "ran"
+    assert ran.read_text() == "x"
+    assert session.close() == 0
+    assert b"Traceback" not in session.errors
 
 
 def test_requests_in_flight_are_bounded() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 import textwrap
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -167,11 +169,13 @@ def test_a_call_of_a_server_that_is_loud_is_answered(
     with hostile(world, how) as (tools, problems):
         assert not problems
         before = psutil.Process().memory_info().rss
+        Path("/proc/self/clear_refs").write_text("5")  # the kernel forgets the peak
         for _ in range(2):
             outcome = called(tools[0])
             assert outcome.text == "did it"
             assert outcome.structured is None
-        assert psutil.Process().memory_info().rss - before < 40 << 20
+        peak = int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) << 10
+        assert peak - before < 40 << 20
         assert [tool.name for tool in tools] == [f"{how}__do"]
         assert tools[0].about == "Does it 0."
         assert tools[0].requires_approval

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -38,8 +39,11 @@ def resident(session: Session) -> int:
 
 def survivors(session: Session) -> list[str]:
     """Name the scripts among what the server has started."""
-    found = psutil.Process(session.process.pid).children(recursive=True)
-    return [" ".join(one.cmdline()) for one in found if "sleep" in one.cmdline()]
+    found: list[str] = []
+    for one in psutil.Process(session.process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may end while it is looked at
+            found.append(" ".join(one.cmdline()))
+    return [words for words in found if "sleep" in words]
 
 
 def gone(session: Session) -> None:
