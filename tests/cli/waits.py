@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from skillrun.conversation.claims import host
 from skillrun.conversation.entry import Claim, Entry, State
 from skillrun.conversation.messages import Reply, Said
 from skillrun.conversation.sqlite import SqliteStore
@@ -96,7 +96,7 @@ def question(asked: Question = ASKED, **more: Any) -> Entry:
 
 def doubtful() -> Entry:
     """Make a call whose process is gone."""
-    gone = Claim(os.uname().nodename, "another boot", 1, 0.0, 0.0, 1e12)
+    gone = Claim(host(), "another boot", 1, 0.0, 0.0, 1e12)
     return approval(state=State.RUNNING, claim=gone, attempts=1)
 
 
