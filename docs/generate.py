@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import check_schemas
 import tables
+import waiting_schemas
 
 import schemas
 
@@ -57,6 +58,8 @@ def wanted(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
         "check": check_schemas.check(),
         "skillrun-lock": check_schemas.lock(),
         "skillrun-baseline": check_schemas.baseline(),
+        "pending": waiting_schemas.pending(),
+        "chat": waiting_schemas.chat(),
     }
     for name, schema in written.items():
         yield (

@@ -328,9 +328,17 @@ def config(layer: Iterable[str]) -> dict[str, Key]:
             PATHS,
         ),
         "tools": Key(
-            "map with `max_tools` and `approve`",
-            "What is said about tools for models: how many, and which kinds of access need a person's word.",
-            closed({"max_tools": {"type": "integer", "minimum": 1}, "approve": NAMES}),
+            "map with `max_tools`, `approve` and `unattended_approval`",
+            "What is said about tools for models: how many, which kinds of access need a person's word, and whether `--yes` "
+            "of `skillrun approve` stands for one where there is no terminal (false unless it is said, and unless all who "
+            "say it say true).",
+            closed(
+                {
+                    "max_tools": {"type": "integer", "minimum": 1},
+                    "approve": NAMES,
+                    "unattended_approval": {"type": "boolean"},
+                }
+            ),
         ),
         "floor": Key(
             "map",

@@ -73,7 +73,8 @@ class Runner:
     Thread-safe: `at_once` runs may be under way, `waiting` more may wait for their turn, in the order in
     which they came. It works in a forked copy of the process too, with runs of its own.
 
-    `recorder` is given what came of every run (`skillrun.report.records.Records` is one).
+    `recorder` is given what came of every run (`skillrun.report.records.Records` is one). `hidden` are files and folders
+    of the operator's that no run can read or change, whatever it is granted; the state folder is one anyway.
 
     Raises UsageError for a workspace that is refused, ConfigError for a configuration that is wrong.
     """
@@ -91,6 +92,7 @@ class Runner:
         at_once: int = AT_ONCE,
         waiting: int = WAITING,
         recorder: Recorder | None = None,
+        hidden: Sequence[Path] = (),
     ) -> None:
         self.host = host or Host()
         self._choice = Choice(
@@ -116,6 +118,7 @@ class Runner:
             lookup=self._lookup,
             ceiling_file=ceiling if isinstance(ceiling, Path) else None,
             records=recorder.path if recorder is not None else None,
+            hidden=tuple(path.resolve() for path in hidden),
         )
         self._surroundings = Surroundings(self.host.home, self.host.environ)
         self._recorder = recorder and checked(

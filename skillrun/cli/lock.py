@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from skillrun.cli.collection import ceiling_option, session_of
 from skillrun.cli.command import HELP, Option, Verb, colour_option, emit, say
 from skillrun.cli.listed import uncollected
 from skillrun.cli.setting import Setting, setting_options
-from skillrun.cli.terminal import stdout_view
+from skillrun.cli.terminal import asked, somebody_there, stdout_view
 from skillrun.errors import UsageError
 from skillrun.problem import error
 from skillrun.report import approving, diagnostics
@@ -151,7 +150,7 @@ def _approve(
     if not approved and not gone:
         click.echo("everything is approved already", err=True)
         return 0
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not somebody_there():
         help_ = "run it yourself, and commit skillrun.lock"
         raise UsageError(
             error("lock-terminal", "approving needs a person at a terminal, and this is none", help=help_)
@@ -167,7 +166,7 @@ def _approve(
     for label in gone:
         click.echo(approving.gone(label), err=True)
     question = f"approve {len(approved) + len(gone)} of {len(subjects)} skills as they are now? type yes"
-    if click.prompt(question, default="", show_default=False, err=True).strip().lower() != "yes":
+    if (asked(f"{question}:", afresh=True) or "").strip().lower() != "yes":
         click.echo("nothing was changed", err=True)
         return 1
     write_store(lock.path, made.text())

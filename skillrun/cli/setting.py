@@ -52,6 +52,7 @@ class Setting:
         at_once: int = AT_ONCE,
         recorder: Recorder | None = None,
         start: bool = True,
+        hidden: Sequence[Path] = (),
     ) -> Iterator[Runner]:
         """Give a Runner and close it. Signals wait while the launcher starts and while it buries its runs.
 
@@ -67,6 +68,7 @@ class Setting:
             host=current_host(),
             at_once=at_once,
             recorder=recorder,
+            hidden=hidden,
         )
         try:
             if start:

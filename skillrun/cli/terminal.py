@@ -1,20 +1,22 @@
-"""Terminal: what standard output and standard error are like: colour, width, and where the caller stands."""
+"""Terminal: what standard output and standard error are like, where the caller stands, and asking who sits there."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
+import termios
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
+
+import click
 
 from skillrun.report.showing import View
 from skillrun.report.style import Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import click
 
 _WIDE: Final = 100  # columns where nobody says: a file, a pipe
 _LEAST: Final = 20
@@ -57,3 +59,27 @@ def _view(stream: TextIO | None, ctx: click.Context) -> View:
     columns = shutil.get_terminal_size((_WIDE, 24)).columns
     style = Style(colour=wants_colour(os.environ, said=ctx.color, terminal=terminal))
     return View(base=here(), columns=max(columns, _LEAST), style=style)
+
+
+def somebody_there() -> bool:
+    """Whether a person can be asked: questions go to standard error and answers come from standard input."""
+    return all(one is not None and one.isatty() for one in (sys.stdin, sys.stderr))
+
+
+def asked(question: str, *, afresh: bool = False) -> str | None:
+    """Ask at the terminal and return the line that is typed, None at its end.
+
+    With `afresh` only what is typed from now on counts: a key that was pressed before the question was there is no
+    answer to it.
+    """
+    if afresh:
+        with contextlib.suppress(termios.error, OSError):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    click.echo(f"{question} ", nl=False, err=True)
+    try:
+        line = sys.stdin.readline()
+    except UnicodeDecodeError:
+        return "\ufffd"
+    if not line:
+        click.echo(err=True)
+    return line.rstrip("\r\n") if line else None

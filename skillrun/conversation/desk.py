@@ -111,7 +111,7 @@ class Desk:
             changed = change(self._tidy(entry))
             if changed is entry:
                 return entry
-            made = self.store.swap(entry, changed)
+            made = self.store.swap(entry, transitions.dated(entry, changed, self.here.wall()))
             if made is not None:
                 return made
         message = f"the call {key} is changed by others again and again"

@@ -69,7 +69,8 @@ class Entry:
     are the key, because providers repeat and leave out their ids. `version` counts every change of the entry: a
     change is made only to the version that was read, so of two that come together one wins, and a process that
     was taken for dead can't bring its result any more. `terms` are what a person agrees to, with its digest.
-    `task` is the state of a Task, `outcome` the result as JSON data.
+    `task` is the state of a Task, `outcome` the result as JSON data. `since` is when it came into its state, in
+    seconds since 1970; None for one that was kept before this was written down.
     """
 
     conversation: str
@@ -89,6 +90,7 @@ class Entry:
     repeatable: bool = False
     expires: float | None = None
     outcome: Mapping[str, Any] | None = None
+    since: float | None = None
 
     @property
     def key(self) -> str:
@@ -126,6 +128,7 @@ def to_data(entry: Entry) -> dict[str, Any]:
         "repeatable": entry.repeatable,
         "expires": entry.expires,
         "outcome": entry.outcome,
+        "since": entry.since,
     }
 
 
@@ -135,6 +138,7 @@ def from_data(data: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{key: data[key] for key in ("digest", "terms", "task", "repeatable", "expires", "outcome")},
         "decision": None if decision is None else Decision(*decision),
+        "since": data.get("since"),
         "claim": None if claim is None else Claim(*claim),
         "question": None if question is None else _question(question),
         "settled": tuple(

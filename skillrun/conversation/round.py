@@ -79,7 +79,7 @@ class Round:
     def proposed(self, reply: Reply, seq: int) -> list[Entry]:
         """Return the entries of a new reply: those that need nobody are ready."""
         return [
-            self._gated(Entry(self.conversation, seq, position, call))
+            self._gated(Entry(self.conversation, seq, position, call, since=self.here.wall()))
             for position, call in enumerate(reply.calls)
         ]
 
@@ -321,7 +321,7 @@ class Round:
         return replace(entry, expires=self.here.wall() + self.patience)
 
     def _put(self, old: Entry, new: Entry) -> Entry | None:
-        return self.store.swap(old, new)
+        return self.store.swap(old, transitions.dated(old, new, self.here.wall()))
 
     def _again(self, entry: Entry) -> Entry:
         found = [one for one in self.store.entries(self.conversation) if one.key == entry.key]

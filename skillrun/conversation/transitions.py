@@ -25,6 +25,11 @@ class AlreadyDecidedError(UsageError):
     """The call does not wait for this any more, or what it waits for is not what was looked at."""
 
 
+def dated(old: Entry, new: Entry, now: float) -> Entry:
+    """Return a changed entry with the time at which it came into its state."""
+    return new if new.state is old.state else replace(new, since=now)
+
+
 def proposed(entry: Entry, terms: Terms | None) -> Entry:
     """Return a call of a new reply: ready, or with terms that a person has to agree to first."""
     if terms is None:

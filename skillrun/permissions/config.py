@@ -66,10 +66,14 @@ class Trusted:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the operator says about tools for models; None leaves it to the room that makes them."""
+    """What the operator says about tools for models; None leaves it to the room that makes them.
+
+    `unattended_approval` is whether `--yes` stands for a person where there is no terminal.
+    """
 
     max_tools: int | None = None
     approve: tuple[str, ...] | None = None
+    unattended_approval: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +217,12 @@ def _tools(entry: Entry | None, reader: Reader) -> Tools:
     node = None if entry is None else _mapping(entry, reader)
     if node is None:
         return Tools()
-    parts = _parts(node, ("max_tools", "approve"), "tools", reader)
+    parts = _parts(node, ("max_tools", "approve", "unattended_approval"), "tools", reader)
     most = _count(parts["max_tools"].value, reader) if "max_tools" in parts else None
     approve = reader.names("approve", parts["approve"].value) if "approve" in parts else None
-    return Tools(most, None if approve is None else tuple(name for name, _ in approve))
+    alone = parts.get("unattended_approval")
+    unattended = None if alone is None else reader.truth("unattended_approval", alone.value)
+    return Tools(most, None if approve is None else tuple(name for name, _ in approve), unattended)
 
 
 def _count(node: Node, reader: Reader) -> int | None:

@@ -149,7 +149,7 @@ def load_layers(
         trust_floor=_trust_floor(machine, own if named is not None else None),
         interpreters=_interpreters(voices, place),
         workspaces=tuple(Path(absolute(s, place)).resolve() for config in voices for s in config.workspaces),
-        tools=next((config.tools for config in voices if config.tools != NO_TOOLS), NO_TOOLS),
+        tools=_tools(voices),
         operator_roots=_spellings(roots),
         named_roots=_spellings(named_roots),
         repository=repository_root(workspace) or workspace,
@@ -158,6 +158,26 @@ def load_layers(
     if problems:
         raise ConfigError(*problems)
     return layers
+
+
+def operator_tools(
+    *, ceiling: Path | str | None, here: Path, config_file: Path | None, machine_file: Path | None
+) -> Tools:
+    """Read what the operator says about tools, whatever project lies around `here`. ConfigError as `load_layers`."""
+    own = _if_there(config_file, Role.OPERATOR)
+    machine = _if_there(machine_file, Role.MACHINE)
+    return _tools([one for one in (_named(ceiling, here), own, machine) if one is not None])
+
+
+def _tools(voices: Iterable[Config]) -> Tools:
+    """Take each key from the strongest voice that has it; that nobody need be asked, all who speak of it must say."""
+    said = [config.tools for config in voices]
+    alone = [one.unattended_approval for one in said if one.unattended_approval is not None]
+    return Tools(
+        next((one.max_tools for one in said if one.max_tools is not None), None),
+        next((one.approve for one in said if one.approve is not None), None),
+        all(alone) if alone else None,
+    )
 
 
 def _named(ceiling: Path | str | None, workspace: Path) -> Config | None:

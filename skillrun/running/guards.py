@@ -31,12 +31,14 @@ class Guards:
         lookup: Lookup,
         ceiling_file: Path | None,
         records: Path | None = None,
+        hidden: tuple[Path, ...] = (),
     ) -> None:
         self._workspace = workspace
         self._host = host
         self._lookup = lookup
         self._ceiling_file = ceiling_file
         self._records = records
+        self._hidden = hidden
         self._roots: tuple[Path, ...] | None = None
         self._usual: tuple[Path, Guarded] | None = None
 
@@ -86,6 +88,7 @@ class Guards:
             hidden.append((self._host.state, "skillrun's own records"))
         if self._records is not None:
             hidden.append((self._records, "skillrun's own records"))
+        hidden += [(path, "hidden by the caller") for path in self._hidden]
         return Guarded(
             programs=root / BIN,
             readable=(*readable, *own_code()),

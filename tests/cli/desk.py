@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
+import signal
 import subprocess
 import sys
 import time
@@ -95,3 +98,58 @@ def wait_for(path: Path, seconds: float = 20.0) -> str:
             return path.read_text().strip()
         time.sleep(0.02)
     raise AssertionError(f"{path} did not come")
+
+
+class Sitting:
+    """Somebody who sits at a terminal before one command: reads what it shows, and types."""
+
+    def __init__(self, desk: Desk, *words: str, **more: str) -> None:
+        self.told = ""
+        self._outer, inner = pty.openpty()
+        environ = desk.environment(TERM="xterm", NO_COLOR="1", **more)
+        self._process = subprocess.Popen(
+            desk.command(*words), cwd=desk.here, env=environ, stdin=inner, stdout=inner, stderr=inner,
+            start_new_session=True,
+        )  # fmt: skip
+        os.close(inner)
+
+    def until(self, text: str, seconds: float = 20.0) -> str:
+        """Read until a text stands there that was not there before, and return what came."""
+        end, start = time.monotonic() + seconds, len(self.told)
+        while text not in self.told[start:]:
+            assert time.monotonic() < end, f"no {text!r} came:\n{self.told}"
+            if not self._read(0.1):
+                raise AssertionError(f"it ended before {text!r} came:\n{self.told}")
+        return self.told[start:]
+
+    def type(self, line: str) -> None:
+        """Type a line."""
+        os.write(self._outer, line.encode() + b"\n")
+
+    def close_input(self) -> None:
+        """Press Ctrl-D."""
+        os.write(self._outer, b"\x04")
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self._process.send_signal(signal.SIGINT)
+
+    def end(self, seconds: float = 20.0) -> int:
+        """Read to the end and return the exit code."""
+        while self._read(seconds):
+            pass
+        os.close(self._outer)
+        code = self._process.wait(seconds)
+        assert "Traceback" not in self.told, self.told
+        assert "error[internal]" not in self.told, self.told
+        return code
+
+    def _read(self, seconds: float) -> bool:
+        if not select.select([self._outer], [], [], seconds)[0]:
+            return True
+        try:
+            chunk = os.read(self._outer, 65536)
+        except OSError:  # the other end is closed
+            return False
+        self.told += chunk.decode("utf-8", "replace").replace("\r\n", "\n")
+        return bool(chunk)

@@ -52,6 +52,12 @@ metadata:
         "init",
         "tools",
         "call",
+        "chat",
+        "pending",
+        "approve",
+        "deny",
+        "answer",
+        "settle",
     ],
 )
 def test_help(desk: Desk, snapshot: Snapshot, command: str) -> None:

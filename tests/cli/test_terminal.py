@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from desk import Sitting
 
 from skillrun.cli.terminal import wants_colour
 from skillrun.report.text import width
@@ -106,6 +107,20 @@ def test_a_locale_without_utf8_is_no_trap(desk: Desk) -> None:
     assert "\\u2192 \\u5927" in done.stdout
     assert desk("list", PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C").returncode == 0
     assert "Größe → 大" in desk("list", "--json", PYTHONIOENCODING="ascii").stdout
+
+
+@pytest.mark.parametrize(("typed", "written"), [("yes", True), ("y", False), (None, False)])
+def test_a_lock_is_approved_by_a_whole_yes(desk: Desk, typed: str | None, written: object) -> None:
+    """`lock --approve` asks at the terminal; a letter and the end of input are a no, and no bug."""
+    desk.skill("demo")
+    sitting = Sitting(desk, "lock", "--approve", "demo")
+    sitting.until("type yes:")
+    if typed is None:
+        sitting.close_input()
+    else:
+        sitting.type(typed)
+    assert sitting.end() == (0 if written else 1)
+    assert (desk.here / "skillrun.lock").exists() is written
 
 
 def test_the_version_is_nearly_free(desk: Desk) -> None:

@@ -12,6 +12,7 @@ from skillrun.errors import ConfigError
 from skillrun.permissions.config import preset_names, read_preset
 from skillrun.permissions.decide import decide
 from skillrun.permissions.grant import Capability, Requirement, Unconfined
+from skillrun.permissions.layers import operator_tools
 
 OTHER = "sha256:" + "1" * 64
 
@@ -467,3 +468,38 @@ class TestHostile:
         grant = scene.grant("fs_write: [out]")
         assert grant.capabilities.fs_write == frozenset()
         assert str(scene.home / ".ssh") in grant.refused[0].reason
+
+
+@pytest.mark.parametrize(
+    ("named", "own", "machine", "said"),
+    [
+        (None, None, None, None),
+        ("", "true", "", True),
+        ("true", "", None, True),
+        ("true", "false", None, False),
+        ("", "true", "false", False),
+        ("false", "true", "true", False),
+    ],
+)
+def test_that_nobody_need_be_asked_all_must_say(
+    scene: Scene, named: str | None, own: str | None, machine: str | None, said: object
+) -> None:
+    """`tools.unattended_approval` is true only where an operator's file says so and none says no; other keys stay beside it."""
+
+    def written(name: str, value: str | None) -> Path | None:
+        if value is None:
+            return None
+        path = scene.home / name
+        path.write_text(
+            f"tools: {{unattended_approval: {value}}}\n" if value else "tools: {approve: [write]}\n"
+        )
+        return path
+
+    found = operator_tools(
+        ceiling=written("named.yaml", named),
+        here=scene.home,
+        config_file=written("own.yaml", own),
+        machine_file=written("machine.yaml", machine),
+    )
+    assert found.unattended_approval is said
+    assert found.approve == (("write",) if "" in {named, own, machine} else None)

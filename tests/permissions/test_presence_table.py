@@ -222,6 +222,7 @@ def test_a_value_in_a_narrowing_layer_narrows(
         ("skills: {demo: {requests: {}}}\n", "ceiling-unknown-key"),
         ("skills: {demo: null}\n", "ceiling-null"),
         ("tools: {max_tools: 0}\n", "ceiling-type"),
+        ("tools: {unattended_approval: 'true'}\n", "ceiling-type"),
         ("interpreters: {python: [a]}\n", "ceiling-type"),
         ("interpreters: {python: bin/python}\n", "ceiling-path"),
         ("workspaces: [work]\n", "ceiling-path"),
