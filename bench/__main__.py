@@ -11,7 +11,19 @@ import os
 import sys
 from pathlib import Path
 
-from bench import checking, ending, flooding, launching, listing, peers, seatbelt, serving, starting, tooling
+from bench import (
+    checking,
+    ending,
+    flooding,
+    launching,
+    listing,
+    peers,
+    seatbelt,
+    serving,
+    starting,
+    talking,
+    tooling,
+)
 from bench.chart import chart
 from bench.measure import Row, table
 
@@ -28,6 +40,7 @@ BENCHES = {
     "check": checking.rows,
     "tools": tooling.rows,
     "mcp": serving.rows,
+    "talk": talking.rows,
 }
 
 

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from skillrun.conversation.ask_user import AskUser
+    from skillrun.conversation.conversation import Conversation
+    from skillrun.conversation.sqlite import SqliteStore
     from skillrun.errors import AdmissionError, ConfigError, SkillError, SkillrunError, UsageError
     from skillrun.host import Host, current_host
     from skillrun.launch.result import Result, Termination
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from skillrun.tools.box import Toolbox
     from skillrun.tools.outcome import Attachment, Outcome, ToolCall, ToolError
     from skillrun.tools.selection import INHERIT, NONE
+    from skillrun.tools.task import Task
     from skillrun.tools.tool import Tool, tool
 
 __version__ = "0.1.0"
@@ -27,10 +31,12 @@ __all__ = [
     "INHERIT",
     "NONE",
     "AdmissionError",
+    "AskUser",
     "At",
     "Attachment",
     "Call",
     "ConfigError",
+    "Conversation",
     "Flags",
     "Grant",
     "Handle",
@@ -45,6 +51,8 @@ __all__ = [
     "Severity",
     "SkillError",
     "SkillrunError",
+    "SqliteStore",
+    "Task",
     "Termination",
     "Tool",
     "ToolCall",
@@ -57,8 +65,9 @@ __all__ = [
 ]
 
 _TOOLS = frozenset(
-    {"Attachment", "INHERIT", "NONE", "Outcome", "Tool", "ToolCall", "ToolError", "Toolbox", "tool"}
+    {"Attachment", "INHERIT", "NONE", "Outcome", "Task", "Tool", "ToolCall", "ToolError", "Toolbox", "tool"}
 )
+_CONVERSATION = frozenset({"AskUser", "Conversation", "SqliteStore"})
 
 
 def __getattr__(name: str) -> Any:
@@ -68,10 +77,14 @@ def __getattr__(name: str) -> Any:
     # ruff: noqa: PLC0415 - loading late is what this function is for
     homes: tuple[ModuleType, ...]
     if name in _TOOLS:
-        from skillrun.tools import box, outcome, selection
+        from skillrun.tools import box, outcome, selection, task
         from skillrun.tools import tool as tools
 
-        homes = (box, outcome, selection, tools)
+        homes = (box, outcome, selection, task, tools)
+    elif name in _CONVERSATION:
+        from skillrun.conversation import ask_user, conversation, sqlite
+
+        homes = (ask_user, conversation, sqlite)
     else:
         if name == "Handle":  # it brings futures and logging, which the command line does without
             from skillrun.running import handle

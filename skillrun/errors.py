@@ -4,7 +4,9 @@ SkillrunError            carries problems, the first one is the headline
   ├─ UsageError          the call is wrong: no such skill, a workspace that is refused
   ├─ ConfigError         the operator's or a project's skillrun.yaml is wrong
   ├─ SkillError          the skill is wrong: its SKILL.md cannot be read, its script leaves the folder
-  └─ AdmissionError      too many runs are under way and wait, or the run was withdrawn before its turn
+  ├─ AdmissionError      too many runs are under way and wait, or the run was withdrawn before its turn
+  ├─ StoreError          the file of the conversations can't be used (skillrun.conversation.store)
+  └─ ModelError          a model's reply is none (skillrun.conversation.models)
 """
 
 from __future__ import annotations

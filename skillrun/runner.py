@@ -30,6 +30,7 @@ from skillrun.permissions.workspace import check_workspace
 from skillrun.running.admission import AT_ONCE, WAITING, Admission
 from skillrun.running.call import Call, Progress, Reply
 from skillrun.running.guards import Guards
+from skillrun.running.jobs import Jobs
 from skillrun.running.listener import NOBODY, Listener
 from skillrun.running.lookup import Lookup
 from skillrun.running.own import Own
@@ -124,6 +125,7 @@ class Runner:
         self._scratches = Scratches(self.launcher)
         self._placed = Own(Placeholders)
         self._admission = Admission(at_once=at_once, waiting=waiting)
+        self.jobs = Jobs()
 
     def __enter__(self) -> Runner:  # noqa: PYI034 - Self came with Python 3.11
         return self
@@ -134,6 +136,7 @@ class Runner:
     def close(self) -> None:
         """End every run of this runner and the launcher; who waits for a turn is sent away."""
         self._admission.close()
+        self.jobs.close()
         self.launcher.close()
 
     def run(
@@ -155,7 +158,7 @@ class Runner:
 
         `timeout` in seconds can only shorten. `strict` makes every cut of the request a refusal. `typed`
         says that a person typed the arguments, so that existing paths among them are granted for reading
-        within the ceiling. `trace` asks the kernel's audit log what was denied, where it can be read. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
+        within the ceiling. `trace` has the kernel tell what is asked for, to say what was denied. `sinks` take stdout and stderr; by default both are kept, bounded. `on_plan`
         is told what is about to start. Waits for its turn when `at_once` runs are under way.
 
         Raises SkillError, UsageError and ConfigError when there is nothing that could be run, AdmissionError
@@ -251,7 +254,7 @@ class Runner:
         with self._scratches.scratch() as scratch, self._placed.get().stay() as stay:
             ready = self._prepare(call.checked(), scratch)
             if listener.events is not None:
-                ready = replace(ready, policy=ready.policy.with_events())
+                ready = replace(ready, policy=ready.policy.with_events(call.answers))
             if call.timeout is not None:
                 ready = replace(ready, policy=ready.policy.shortened(max(0.0, call.timeout)))
             refusal = refusal_of(ready, strict=call.strict)
@@ -270,13 +273,14 @@ class Runner:
             hold(ready.grant.pins, landscape)
             plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
             log.debug("planned", backend=plan.backend, level=plan.level, timeout=ready.policy.timeout)
-            with trace(chosen.probe.landlock, wanted=call.trace and plan.level is not None) as traced:
+            with trace(chosen.probe, wanted=call.trace and plan.level is not None) as traced:
                 plan = traced.marked(plan)
                 if listener.on_plan is not None:
                     listener.on_plan(ready, plan)
-                listener = replace(listener, on_start=traced.watching(listener.on_start))
+                listener = replace(listener, on_start=traced.watching(listener.on_start), told=traced.told)
                 outcome = self._drive(plan, call.stdin, listener, ready.policy.limits, scratch)
-                told = traced.suspects()
+            told = traced.suspects(plan, ready.policy, chosen.probe)
+            plan = replace(plan, warnings=(*plan.warnings, *traced.problems()))
             if listener.collect is not None:
                 listener.collect(scratch / OUTPUT)
             left = violations(
@@ -317,6 +321,7 @@ class Runner:
             scratch=scratch,
             events=listener.events,
             source=listener.source,
+            told=listener.told,
         )
         if listener.on_drive is not None:
             listener.on_drive(drive)

@@ -100,7 +100,7 @@ class Run(Verb):
     "--stdin", cls=Option, section="Input", metavar="FILE|-", help="Its standard input.  [default: empty]"
 )
 @click.option("--trace-denials", cls=Option, section="Output", is_flag=True,
-              help="Ask the kernel's audit log what was denied, where it can be read.")  # fmt: skip
+              help="Have the kernel tell what the script asks for, to say what was denied; slower.")  # fmt: skip
 @log_option
 @output_options
 @click.pass_context

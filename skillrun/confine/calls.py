@@ -15,6 +15,7 @@ _LIBC.syscall.restype = ctypes.c_long
 _LOCKED.syscall.restype = ctypes.c_long
 
 MACHINE = os.uname().machine
+_NEW_LISTENER = 1 << 3  # SECCOMP_FILTER_FLAG_NEW_LISTENER, Linux 5.0
 _OLD = {  # <asm/unistd_64.h> and <asm-generic/unistd.h>
     "x86_64": {"clone": 56, "capset": 126, "seccomp": 317, "pivot_root": 155},
     "aarch64": {"clone": 220, "capset": 91, "seccomp": 277, "pivot_root": 41},
@@ -110,6 +111,13 @@ def install_filter(program: bytes) -> None:
     buffer = ctypes.create_string_buffer(program, len(program))
     fprog = struct.pack("=HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
     syscall(_OLD["seccomp"], "seccomp", 1, 0, fprog)
+
+
+def install_listener(program: bytes) -> int:
+    """Load a filter program that tells of calls, and return the descriptor they are told on (seccomp_unotify(2))."""
+    buffer = ctypes.create_string_buffer(program, len(program))
+    fprog = struct.pack("=HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
+    return syscall(_OLD["seccomp"], "seccomp", 1, _NEW_LISTENER, fprog)
 
 
 def landlock_abi() -> int:

@@ -11,6 +11,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import stat
 
 from . import calls, landlock
@@ -75,12 +76,13 @@ def lead() -> None:
 def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: Base | None) -> None:
     """Turn this process into the script; never returns.
 
-    `descriptors` are stdin, stdout, stderr and, when asked for, events; `report` is the pipe for a
-    failure; `base` is what was prepared of the confinement, None for a run without any.
+    `descriptors` are stdin, stdout, stderr and, when asked for, events, then the socket of a traced run; `report`
+    is the pipe for a failure; `base` is what was prepared of the confinement, None for a run without any.
     """
     stage = "descriptors"
     try:
-        for name, step in steps(plan, descriptors=descriptors, base=base):
+        descriptors, telling = split(plan, descriptors)
+        for name, step in steps(plan, descriptors=descriptors, telling=telling, base=base):
             stage = name
             step()
         stage = "close"
@@ -97,7 +99,7 @@ def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: B
 
 
 def steps(
-    plan: dict[str, Any], *, descriptors: list[int], base: Base | None
+    plan: dict[str, Any], *, descriptors: list[int], telling: int | None, base: Base | None
 ) -> list[tuple[str, Callable[[], object]]]:
     """List the named steps of a plan between `prepare` and the last close.
 
@@ -113,9 +115,33 @@ def steps(
         traced = bool(plan.get("traced"))
         ordered.append(("landlock", lambda: landlock.restrict(base.ruleset, plan["rules"], traced=traced)))
     ordered.append(("identity", lambda: check_identity(plan["identity"])))
+    if telling is not None:
+        ordered.append(("trace", lambda: tell(plan, telling)))
     if base is not None:
         ordered.append(("seccomp", lambda: calls.install_filter(base.program)))
     return ordered
+
+
+def split(plan: dict[str, Any], descriptors: list[int]) -> tuple[list[int], int | None]:
+    """Tell the run's own descriptors from the socket of a traced run, which the script never gets."""
+    return (descriptors[:-1], descriptors[-1]) if plan.get("told") else (descriptors, None)
+
+
+def tell(plan: dict[str, Any], telling: int) -> None:
+    """Have the kernel tell what is asked for from here on, and send the owner where it does; a run goes on without.
+
+    Nothing that confines depends on it: the filter of the plan answers before this one (seccomp(2), precedence).
+    """
+    with socket.socket(fileno=telling) as owner:
+        try:
+            listener = calls.install_listener(bytes.fromhex(plan["told"]))
+        except OSError as problem:
+            owner.send(f"the kernel gives no listener: {problem.strerror}".encode()[:64])
+            return
+        try:
+            socket.send_fds(owner, [b"listener"], [listener])
+        finally:
+            os.close(listener)
 
 
 def follow_to_death(launcher: int) -> None:

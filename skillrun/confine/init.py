@@ -26,7 +26,8 @@ def rule_over(
     """Furnish the root, confine this process, run the script below it, and report; never returns."""
     stage = "mounts"
     try:
-        for name, step in _steps(plan, descriptors=descriptors, base=base, root=root):
+        descriptors, telling = child.split(plan, descriptors)
+        for name, step in _steps(plan, descriptors=descriptors, telling=telling, base=base, root=root):
             stage = name
             step()
         stage = "close"
@@ -48,7 +49,12 @@ def rule_over(
 
 
 def _steps(
-    plan: dict[str, Any], *, descriptors: list[int], base: dict[str, Any], root: world.World
+    plan: dict[str, Any],
+    *,
+    descriptors: list[int],
+    telling: int | None,
+    base: dict[str, Any],
+    root: world.World,
 ) -> list[tuple[str, Callable[[], object]]]:
     """List the named steps between the plan's coming and the last close, in the order that works."""
     program = bytes.fromhex(base["filter"])
@@ -66,6 +72,7 @@ def _steps(
         ("no_new_privs", lambda: calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)),
         ("landlock", restrict),
         ("identity", lambda: child.check_identity(plan["identity"])),
+        *([] if telling is None else [("trace", lambda: child.tell(plan, telling))]),
         ("seccomp", lambda: calls.install_filter(program)),
         ("hide", world.hide),
     ]

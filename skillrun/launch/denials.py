@@ -40,6 +40,20 @@ MOST: Final = 10
 """Denials told at most: a script may print what looks like thousands."""
 _CANDIDATES: Final = 200
 _LONGEST_PATH: Final = 4096  # PATH_MAX
+_WORLD: Final = 2  # the level with a root of its own
+# What a run has of its own under a name that this host uses for something else: at every level, and at that one.
+_OWN: Final = (
+    "/proc",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/fd",
+)
+_OWN_WORLD: Final = ("/dev", "/etc/passwd", "/etc/group")
+_TEMPORARY: Final = (Path("/tmp"), Path("/dev/shm"))  # noqa: S108 - the names of a world's own folders
 _LOOKED_AT: Final = 128 << 10  # characters of stderr, its last ones: a script that fails says why at its end
 
 
@@ -121,6 +135,52 @@ def confirmed(found: Iterable[Suspect], policy: Policy, probe: Probe) -> tuple[S
         if len(kept) >= MOST:
             break
     return tuple(kept.values())
+
+
+def denied(asked: Iterable[Suspect], plan: LaunchPlan, policy: Policy, probe: Probe) -> Iterator[Suspect]:
+    """Keep of what a run asked the kernel for what its policy denies and the caller could do; MOST at most.
+
+    Looking for what is not there is no denial: every program looks in many places.
+    """
+    found: dict[Suspect, None] = {}
+    for one in asked:
+        sure = _kept_from(one, plan, policy, probe) if one.path is not None or not policy.network else None
+        if sure is not None:
+            found[sure] = None
+        if len(found) >= MOST:
+            break
+    yield from found
+
+
+def _kept_from(one: Suspect, plan: LaunchPlan, policy: Policy, probe: Probe) -> Suspect | None:
+    """Return what was asked for with its physical path, None where the run got it or nobody would have."""
+    if one.path is None:
+        return one
+    try:
+        physical = Path(os.path.realpath(one.path))
+        there = physical.exists()
+    except (OSError, ValueError):
+        return None
+    if any(
+        _within(one.path, Path(place)) for place in (*_OWN, *(_OWN_WORLD if plan.level == _WORLD else ()))
+    ):
+        return None
+    if plan.level == _WORLD and one.operation == "write" and _scratched(physical, policy):
+        return None
+    reads, writes = _allowed(policy, physical, probe)
+    if one.operation == "read":
+        wanted, target, allowed = os.R_OK, physical, reads
+    else:
+        wanted, target, allowed = os.W_OK, physical if there else physical.parent, writes
+    if allowed or not target.exists() or not os.access(target, wanted):
+        return None
+    return Suspect(one.operation, physical, one.evidence)
+
+
+def _scratched(path: Path, policy: Policy) -> bool:
+    """Whether a path lies in a temporary folder of a world's own, and not in something granted that is mounted there."""
+    own = any(_within(path, place) for place in _TEMPORARY)
+    return own and not any(_within(path, rule.path) for rule in policy.rules)
 
 
 def denial(suspect: Suspect, allowed: Grant) -> Denial:

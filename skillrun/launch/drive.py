@@ -58,6 +58,7 @@ class Drive:
     on_start: Callable[[int], None] | None = None
     scratch: Path | None = None  # the folder that the plan names; None when it names none
     events: Sink | None = None  # takes what the script writes to descriptor 3; None: it has none
+    told: Callable[[], int] | None = None  # gives the socket over which a traced run sends its listener
     source: int | None = (
         None  # what is read from it goes to stdin as it comes, behind the bytes; its owner closes it
     )
@@ -77,7 +78,7 @@ class Drive:
         try:
             sent = self.launcher.request(
                 self.plan,
-                [reading, out_end, err_end, *third[1:]],
+                [reading, out_end, err_end, *third[1:], *([] if self.told is None else [self.told()])],
                 announce=self.on_start is not None,
                 scratch=self.scratch,
             )

@@ -1,4 +1,8 @@
-"""Tracing: one run whose denials the kernel is asked to tell, where it can."""
+"""Tracing: one run of which the kernel is asked to tell what it denies.
+
+Landlock's records say it themselves, where auditing is on and readable. Everywhere else the system calls are told
+before they are done, and what the policy denies of that was denied.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,44 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillrun.launch.denials import Suspect, denied
 from skillrun.problem import Problem, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from skillrun.launch.audit import Audit
-    from skillrun.launch.denials import Suspect
-    from skillrun.sandbox.backend import LaunchPlan
+    from skillrun.launch.notify import Notify
+    from skillrun.sandbox.backend import LaunchPlan, Probe
+    from skillrun.sandbox.policy import Policy
 
 
 @dataclass(slots=True)
 class Trace:
-    """What is asked of the kernel about a run; without `audit` nothing is, and `problem` says why if it was wanted."""
+    """What is asked of the kernel about a run; nothing when it is not wanted."""
 
     audit: Audit | None = None
-    problem: Problem | None = None
+    notify: Notify | None = None
     pid: int | None = None
 
     def marked(self, plan: LaunchPlan) -> LaunchPlan:
         """Return the plan of a run that is told to log its denials."""
-        warnings = plan.warnings if self.problem is None else (*plan.warnings, self.problem)
         wire = plan.wire if self.audit is None else {**plan.wire, "traced": True}
-        return replace(plan, wire=wire, warnings=warnings)
+        if self.notify is not None:
+            wire = {**wire, "told": self.notify.program.hex()}
+        return replace(plan, wire=wire)
+
+    @property
+    def told(self) -> Callable[[], int] | None:
+        """What gives the socket for the run's listener."""
+        return None if self.notify is None else self.notify.take
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return why the kernel told nothing, if it should have; call it once nothing of the run is left."""
+        wrong = self.notify.problem if self.notify is not None else None
+        if wrong is None or self.audit is not None:
+            return ()
+        return (note("trace-unavailable", f"the kernel can't be asked about denials: {wrong}"),)
 
     def watching(self, told: Callable[[int], None] | None) -> Callable[[int], None] | None:
         """Return what is told the process id of the run, which its records are known by."""
@@ -42,27 +61,31 @@ class Trace:
 
         return started
 
-    def suspects(self) -> tuple[Suspect, ...]:
-        """Give what the kernel has told; call it once nothing of the run is left."""
-        if self.audit is None or self.pid is None:
-            return ()
-        return self.audit.denied(self.pid)
+    def suspects(self, plan: LaunchPlan, policy: Policy, probe: Probe) -> tuple[Suspect, ...]:
+        """Give what was denied; call it once nothing of the run is left."""
+        found: dict[Suspect, None] = {}
+        if self.audit is not None and self.pid is not None:
+            found.update(dict.fromkeys(self.audit.denied(self.pid)))
+        if self.notify is not None:
+            found.update(dict.fromkeys(denied(self.notify.suspects(), plan, policy, probe)))
+        return tuple(found)
 
 
 @contextlib.contextmanager
-def trace(abi: int, *, wanted: bool) -> Iterator[Trace]:
-    """Open the kernel's log for a run if that is wanted; nothing is opened otherwise."""
+def trace(probe: Probe, *, wanted: bool) -> Iterator[Trace]:
+    """Open what the kernel tells of a run if that is wanted; nothing is opened otherwise."""
     if not wanted:
         yield Trace()
         return
     from skillrun.launch.audit import Audit  # noqa: PLC0415 - hardly any run is traced
+    from skillrun.launch.notify import Notify  # noqa: PLC0415 - as above
 
-    opened = Audit.opened(abi)
-    if isinstance(opened, str):
-        problem = note("trace-unavailable", f"the kernel can't be asked about denials: {opened}")
-        yield Trace(problem=problem)
-        return
+    opened = Audit.opened(probe.landlock)
+    audit = None if isinstance(opened, str) else opened
+    notify = Notify(probe.machine)
     try:
-        yield Trace(opened)
+        yield Trace(audit, notify)
     finally:
-        opened.close()
+        notify.close()
+        if audit is not None:
+            audit.close()

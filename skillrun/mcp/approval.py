@@ -21,17 +21,14 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from skillrun.report import shapes
 from skillrun.report.escape import escape
 from skillrun.report.words import permission
-from skillrun.tools.outcome import ToolError
+from skillrun.tools import terms
 from skillrun.tools.script_tool import ScriptTool
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from skillrun.launch.ready import Ready
-    from skillrun.runner import Runner
     from skillrun.tools.tool import Tool
 
 KEY: Final = "approval"
@@ -69,17 +66,14 @@ class Terms:
     words: str
 
 
-def terms_of(tool: Tool, arguments: dict[str, Any], runner: Runner) -> Terms:
+def terms_of(tool: Tool, arguments: dict[str, Any]) -> Terms:
     """Return the terms of a call with checked arguments; looks at the disk. Raises SkillrunError as a run does."""
     shown = _shown(arguments)
     if not isinstance(tool, ScriptTool):
-        own = (type(tool).__module__, type(tool).__qualname__, tool.full_name)
-        identity = getattr(
-            tool, "identity", own
-        )  # a tool of another server: its command, its name there, its digest
-        return Terms(_hash(identity, arguments), f"May `{escape(tool.full_name)}` be called?\n\n{shown}")
+        digest = terms.terms_of(tool, arguments).digest
+        return Terms(digest, f"May `{escape(tool.full_name)}` be called?\n\n{shown}")
     subject = tool.subject
-    ready = runner.preview(subject.skill, subject.script.name, named=tool.named(arguments)).ready
+    ready = tool.preview(arguments).ready
     granted = [permission(item.capability, item.value) for item in ready.grant.granted]
     rights = "\n".join(f"  {one}" for one in granted) or "  nothing beyond what every run may"
     words = (
@@ -87,13 +81,7 @@ def terms_of(tool: Tool, arguments: dict[str, Any], runner: Runner) -> Terms:
         f"It lies in {escape(str(subject.skill.path))}, version {ready.digest[:19]}.\n\n{shown}\n\n"
         f"It may:\n{rights}\n\nThis is good for one call with exactly these arguments."
     )
-    return Terms(_of_ready(tool, arguments, ready), words)
-
-
-def agreed(tool: ScriptTool, arguments: dict[str, Any], terms: Terms, ready: Ready) -> None:
-    """Compare what is about to start with what a person agreed to. Raises ToolError when it is something else."""
-    if _of_ready(tool, arguments, ready) != terms.digest:
-        raise ToolError("what was agreed to has changed since; ask again")
+    return Terms(terms.of_ready(tool, arguments, ready).digest, words)
 
 
 class Approvals:
@@ -105,7 +93,7 @@ class Approvals:
         self._open = 0
 
     async def ask(
-        self, ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams, terms: Terms
+        self, ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams, wanted: Terms
     ) -> types.InputRequiredResult | None:
         """Return None when a person agrees, or the question for a client that asks by itself.
 
@@ -120,39 +108,40 @@ class Approvals:
                 raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, told, needed)
             raise RefusedError(told)
         question = types.ElicitRequest(
-            params=types.ElicitRequestFormParams(message=terms.words, requested_schema=_FORM)
+            params=types.ElicitRequestFormParams(message=wanted.words, requested_schema=_FORM)
         )
         if not modern:
-            _check(await self._answer(ctx, terms))
+            _check(await self._answer(ctx, wanted))
             return None
         given = (params.input_responses or {}).get(KEY)
-        state = _read(params.request_state)
-        if given is None or state is None:
+        state = sealed_state(params.request_state)
+        if given is None or state is None or "terms" not in state:
             nonce = secrets.token_urlsafe(16)
-            sealed = json.dumps({"nonce": nonce, "terms": terms.digest})
+            sealed = json.dumps({"nonce": nonce, "terms": wanted.digest})
             return types.InputRequiredResult(input_requests={KEY: question}, request_state=sealed)
-        if state["terms"] != terms.digest:
+        if state["terms"] != wanted.digest:
             raise RefusedError("what was agreed to has changed since; call it again")
-        self._use(state["nonce"])
+        self.use(state["nonce"])
         _check(given)
         return None
 
-    async def _answer(self, ctx: ServerRequestContext[Any, Any], terms: Terms) -> types.ElicitResult:
+    async def _answer(self, ctx: ServerRequestContext[Any, Any], wanted: Terms) -> types.ElicitResult:
         if self._open >= MOST_OPEN:
             raise RefusedError("a person must agree to this call, and too many questions are open")
         self._open += 1
         try:
             with anyio.fail_after(PATIENCE):
-                return await ctx.session.elicit_form(terms.words, _FORM, related_request_id=ctx.request_id)
+                return await ctx.session.elicit_form(wanted.words, _FORM, related_request_id=ctx.request_id)
         except TimeoutError:
             raise RefusedError("a person must agree to this call, and nobody answered in time") from None
         finally:
             self._open -= 1
 
-    def _use(self, nonce: str) -> None:
+    def use(self, nonce: str) -> None:
+        """Take a state that a client has echoed; it is good for one call. Raises RefusedError for one that was taken."""
         with self._lock:
             if nonce in self._used:
-                raise RefusedError("this agreement was used already; call it again")
+                raise RefusedError("this answer was used already; call it again")
             self._used[nonce] = None
             while len(self._used) > _MOST_USED:
                 self._used.popitem(last=False)
@@ -172,26 +161,12 @@ def _check(answer: Any) -> None:
         raise RefusedError("a person must agree to this call, and did not")
 
 
-def _read(state: str | None) -> dict[str, str] | None:
+def sealed_state(state: str | None) -> dict[str, Any] | None:
     """Read what the boundary has unsealed: it was written by this process, for this very request."""
     if state is None:
         return None
-    found: dict[str, str] = json.loads(state)
+    found: dict[str, Any] = json.loads(state)
     return found
-
-
-def _of_ready(tool: ScriptTool, arguments: dict[str, Any], ready: Ready) -> str:
-    identity = tool.identity
-    keys = [identity.root, identity.folder, identity.script, *identity.subcommand]
-    granted = json.dumps(shapes.grant(ready.grant), sort_keys=True)
-    # The scratch folder has another name in each run, and is the same right.
-    granted = granted.replace(str(ready.place.scratch), "${scratch}")
-    return _hash(keys, arguments, ready.digest, granted)
-
-
-def _hash(*parts: Any) -> str:
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _shown(arguments: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from mcp.client.client import Client
 
 from skillrun.errors import UsageError
 from skillrun.mcp.far import far_server
+from skillrun.mcp.relay import Relay
 from skillrun.problem import error, warning
 from skillrun.report.document import clean as cleaned
 from skillrun.tools.names import Identity, script_name, with_hash
@@ -105,9 +106,19 @@ class Connection:
     listed: Listed
     client: Client
     portal: BlockingPortal
+    relay: Relay
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
-        """Call a tool and wait; whoever ends the call ends it in the server too. Raises ToolError when it fails."""
+        """Call a tool and wait; whoever ends the call ends it in the server too. Raises ToolError when it fails.
+
+        A question of the server leaves the call waiting, as one of our own tools does.
+        """
+        with self.relay.call() as asked:
+            result = self._called(name, arguments)
+        asked.check()
+        return result
+
+    def _called(self, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
         context = contextvars.copy_context()  # the client tells of progress in a task of its own
 
         async def told(progress: float, total: float | None, message: str | None) -> None:
@@ -161,13 +172,14 @@ def _start(
     words = [*own, "mcp-run", "--ceiling", listed.ceiling, *where, "--", *listed.command]
     try:
         wire = far_server(listed.name, words, {**environ, **listed.env})
-        client = Client(wire, read_timeout_seconds=START)
+        relay = Relay()
+        client = Client(wire, read_timeout_seconds=START, elicitation_callback=relay)
         stack.enter_context(portal.wrap_async_context_manager(client))
         told = portal.call(_tools, client)
     except Exception as wrong:  # noqa: BLE001 - whatever a stranger's server does at its start
         message = f"the server `{listed.name}` can't be used: {_first(wrong)}"
         raise UsageError(error("mcp-server", message)) from None
-    return _made(Connection(listed, client, portal), told)
+    return _made(Connection(listed, client, portal, relay), told)
 
 
 def _first(wrong: BaseException) -> str:

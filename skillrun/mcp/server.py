@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -19,7 +19,8 @@ from mcp.shared.exceptions import MCPError
 
 import skillrun
 from skillrun.errors import SkillrunError, UsageError
-from skillrun.mcp.approval import Approvals, RefusedError, agreed, terms_of
+from skillrun.mcp.approval import Approvals, RefusedError, terms_of
+from skillrun.mcp.asking import Asking, begun, can_ask, put
 from skillrun.mcp.calls import BusyError, Calls
 from skillrun.mcp.definitions import definition
 from skillrun.mcp.inflight import told_apart
@@ -31,9 +32,11 @@ from skillrun.mcp.roots import session_of
 from skillrun.mcp.shelf import Shelf
 from skillrun.problem import error
 from skillrun.tools.arguments import ArgumentsError, check
+from skillrun.tools.asking import Answers, Question, answering
 from skillrun.tools.outcome import ToolCall, error_of
 from skillrun.tools.script_tool import ScriptTool
 from skillrun.tools.selection import similar
+from skillrun.tools.terms import agreed
 from skillrun.tools.underway import Underway
 
 if TYPE_CHECKING:
@@ -46,7 +49,6 @@ if TYPE_CHECKING:
     from skillrun.launch.ready import Ready
     from skillrun.mcp.offer import Offer, Offered
     from skillrun.mcp.roots import Roots
-    from skillrun.runner import Runner
     from skillrun.sandbox.backend import LaunchPlan
     from skillrun.tools.outcome import Outcome
     from skillrun.tools.tool import Tool
@@ -63,6 +65,14 @@ _INSTRUCTIONS: Final = (
     "Each tool runs one script of a skill in a sandbox. A result that is an error says how the script ended; "
     "its files and long outputs are resource links."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """What a call is made with: what was answered, and what compares a script's run with what was agreed to."""
+
+    asking: Asking
+    compare: Callable[[Ready], None] | None = None
 
 
 @dataclass(slots=True)
@@ -133,49 +143,71 @@ class Service:
             raise MCPError(types.INVALID_PARAMS, _unknown(params.name, offered))
         call = ToolCall(tool.full_name, params.arguments, self.calls.new_id())
         try:
-            asked = await self._ask(ctx, params, tool, offer.runner)
+            asking = begun(ctx, params, self.approvals)
+            asked = await self._ask(ctx, params, tool, asking)
             if isinstance(asked, types.InputRequiredResult):
                 return asked
-            outcome = await self._made(ctx, offered, call, asked)
+            outcome = await self._settled(ctx, offered, call, asked)
+            if isinstance(outcome, types.InputRequiredResult):
+                return outcome
         except (RefusedError, BusyError) as wrong:
             told = str(wrong) or "too many calls are under way; try again later"
             log.warning("%s", f"`{tool.full_name}` was not called: {told}")
             outcome = error_of(tool.full_name, told)
         return result_of(outcome, self.shelf)
 
-    async def _made(
-        self, ctx: Context, offered: Offered, call: ToolCall, compare: Callable[[Ready], None] | None
-    ) -> Outcome:
+    async def _settled(
+        self, ctx: Context, offered: Offered, call: ToolCall, word: _Word
+    ) -> Outcome | types.InputRequiredResult:
+        """Make a call until none of its questions is open, or the client has to ask by itself."""
+        asking = word.asking
+        while True:
+            outcome = await self._made(ctx, offered, call, replace(word, asking=asking))
+            if not isinstance(outcome.waiting, Question):
+                return outcome
+            found = await put(ctx, asking, outcome.waiting, call.name)
+            if isinstance(found, types.InputRequiredResult):
+                return found
+            asking = found
+
+    async def _made(self, ctx: Context, offered: Offered, call: ToolCall, word: _Word) -> Outcome:
         def look(ready: Ready, plan: LaunchPlan) -> None:
             confined(plan)
-            if compare is not None:
-                compare(ready)
+            if word.compare is not None:
+                word.compare(ready)
 
         self.approved.add(call.id)
+        # Where nobody can be asked, a tool that asks is told so and fails.
+        answers = answering(Answers(word.asking.settled)) if can_ask(ctx) else contextlib.nullcontext()
         try:
-            work = functools.partial(offered.turn.answer, call)
-            return await self.calls.make(call.id, Underway(look), work, ctx.session)
+            with answers:  # the thread that makes the call sees what its maker does
+                work = functools.partial(offered.turn.answer, call)
+                return await self.calls.make(call.id, Underway(look), work, ctx.session)
         finally:
             self.approved.discard(call.id)
 
     async def _ask(
-        self, ctx: Context, params: types.CallToolRequestParams, tool: Tool, runner: Runner
-    ) -> Callable[[Ready], None] | types.InputRequiredResult | None:
-        """Ask a person where the skill or the operator wants it; return what compares the run with the answer."""
-        if not tool.requires_approval:
-            return None
+        self, ctx: Context, params: types.CallToolRequestParams, tool: Tool, asking: Asking
+    ) -> _Word | types.InputRequiredResult:
+        """Ask a person where the skill or the operator wants it; return what the call is made with."""
         try:
             arguments = check(params.arguments, tool.input_schema)
-            terms = await anyio.to_thread.run_sync(terms_of, tool, arguments, runner)
+            if not tool.needs_approval(ToolCall(tool.full_name, params.arguments), arguments):
+                return _Word(asking)
+            terms = await anyio.to_thread.run_sync(terms_of, tool, arguments)
         except ArgumentsError:
-            return None  # the call tells it: nobody is asked about a call that can't be made
+            return _Word(asking)  # the call tells it: nobody is asked about a call that can't be made
         except SkillrunError as wrong:
             log.warning("%s", f"`{tool.full_name}` can't be called: {wrong}")
             raise RefusedError("it can't be called here") from None
-        question = await self.approvals.ask(ctx, params, terms)
-        if question is not None or not isinstance(tool, ScriptTool):
-            return question
-        return functools.partial(agreed, tool, arguments, terms)
+        if asking.agreed != terms.digest:
+            question = await self.approvals.ask(ctx, params, terms)
+            if question is not None:
+                return question
+        asking = replace(asking, agreed=terms.digest)
+        if not isinstance(tool, ScriptTool):
+            return _Word(asking)
+        return _Word(asking, functools.partial(agreed, tool, arguments, terms.digest))
 
     async def heard(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Take the news of other roots before anything else: a handler would be too late for a call right behind it."""

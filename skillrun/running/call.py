@@ -26,7 +26,7 @@ class Call:
 
     `skill` is a key, a folder, or a Skill; `timeout` in seconds can only shorten. `named` are files that
     arguments of a tool name by parameters that declare an access. `trace` asks for the kernel's own word on
-    what was denied. The rest is told at `Runner.run`.
+    what was denied. `answers` is JSON that a script with an events pipe finds in `SKILLRUN_ANSWERS`. The rest is told at `Runner.run`.
     """
 
     skill: Skill | Path | str
@@ -39,10 +39,12 @@ class Call:
     typed: bool = False
     trace: bool = False
     named: tuple[NamedPath, ...] = ()
+    answers: str = ""
 
     def checked(self) -> Call:
         """Return the call. UsageError for what no program can be given: a text with NUL or half a character, no time."""
         texts = [("the name of the skill", self.skill), ("the name of the script", self.script)]
+        texts += [("the answers", self.answers)]
         texts += [(f"argument {place}", word) for place, word in enumerate(self.arguments, 1)]
         for what, text in texts:
             if isinstance(text, str | os.PathLike) and not _passable(os.fspath(text)):

@@ -27,7 +27,7 @@ class Listener:
     `on_plan` comes before the start, `on_drive` with what can cancel the run, `on_start` with its process id.
     `events` takes what the script writes to its descriptor 3. `collect` is given the folder that the script was
     told to put files into, once everything of the run is dead and before it is removed. `source` is a descriptor;
-    what comes from it goes to the script's stdin as it comes.
+    what comes from it goes to the script's stdin as it comes. `told` gives the socket of a traced run.
     """
 
     sinks: tuple[Sink, Sink] | None = None
@@ -38,6 +38,7 @@ class Listener:
     events: Sink | None = None
     collect: Callable[[Path], None] | None = None
     source: int | None = None
+    told: Callable[[], int] | None = None
 
     def outlets(self, keep: int) -> tuple[Sink, Sink]:
         """Give the sinks of a run that may keep so many bytes of each stream."""

@@ -77,9 +77,13 @@ class Policy:
         """Return the policy with a deadline of at most `timeout` seconds."""
         return replace(self, timeout=min(self.timeout, timeout))
 
-    def with_events(self) -> Policy:
-        """Return the policy of a run that is told where it may write events (DESIGN 9: descriptor 3)."""
-        return replace(self, environ=tuple(sorted((*self.environ, ("SKILLRUN_EVENTS_FD", "3")))))
+    def with_events(self, answers: str = "") -> Policy:
+        """Return the policy of a run that is told where it may write events (DESIGN 9: descriptor 3).
+
+        `answers` is what a person has answered to the questions among them.
+        """
+        told = [("SKILLRUN_EVENTS_FD", "3"), *([("SKILLRUN_ANSWERS", answers)] if answers else [])]
+        return replace(self, environ=tuple(sorted((*self.environ, *told))))
 
     @property
     def write_roots(self) -> tuple[Path, ...]:

@@ -84,9 +84,9 @@ class Turn:
     def answer(self, call: ToolCall) -> Outcome:
         """Answer one call of the model."""
         call = replace(call, name=str(call.name))  # a reply is plain data, and may say anything
-        found = self._find(call)
+        found = self.find(call)
         if found is None:
-            return self.box.dispatcher.refuse(call, self._unknown(call.name))
+            return self.box.dispatcher.refuse(call, self.unknown(call.name))
         return self.box.pool.call(self.box.dispatcher, found, call)
 
     def answer_all(self, calls: Sequence[ToolCall]) -> list[Outcome]:
@@ -100,7 +100,8 @@ class Turn:
             waiting = [threads.submit(contextvars.copy_context().run, self.answer, call) for call in calls]
         return [one.result() for one in waiting]
 
-    def _find(self, call: ToolCall) -> Tool | None:
+    def find(self, call: ToolCall) -> Tool | None:
+        """Return the tool that a call means; None for one that is not in this turn."""
         for one in (*self.tools, *self.box.loading.search(self.tools)):
             # With a namespace the name is meant within it: a tool outside of it may have the same one.
             if call.namespace is None and call.name == one.full_name:
@@ -109,7 +110,8 @@ class Turn:
                 return one
         return None
 
-    def _unknown(self, name: str) -> Outcome:
+    def unknown(self, name: str) -> Outcome:
+        """Return the outcome of a call of a tool that is not there, with those that are called alike."""
         near = similar(name, self.tools)
         told = f"there is no tool `{name[:100]}`"
         advice = "; similar ones are " + ", ".join(f"`{one}`" for one in near) if near else ""
@@ -181,7 +183,7 @@ class Toolbox:
         self.loading = Loading()
         self.pool = ProcessPool(self.workers)
         listeners = Listeners(tuple(on_call), tuple(on_result), tuple(on_progress))
-        self.dispatcher = Dispatcher(listeners, approve, files, spill)
+        self.dispatcher = Dispatcher(listeners, approve, files, spill=spill)
 
     def __enter__(self) -> Toolbox:  # noqa: PYI034 - Self came with Python 3.11
         return self

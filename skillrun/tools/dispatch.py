@@ -16,6 +16,7 @@ from skillrun.errors import SkillrunError, UsageError
 from skillrun.problem import error
 from skillrun.tools.arguments import ArgumentsError, check
 from skillrun.tools.argv import ArgumentFaultError
+from skillrun.tools.asking import Asked
 from skillrun.tools.outcome import Outcome, ToolCall, error_of, failed, spoken
 from skillrun.tools.tool import SPILL, listening, silent
 
@@ -41,11 +42,16 @@ class Listeners:
 
 @dataclass(slots=True)
 class Dispatcher:
-    """Calls tools. `approve` is asked for tools that want a person's word; without it they are not called."""
+    """Calls tools. `approve` is asked for tools that want a person's word; without it they are not called.
+
+    Long results are saved in the folder `files`, or by `keep`: it takes the tool's name and the text, and returns
+    the file and where a model is told that it is.
+    """
 
     listeners: Listeners = field(default_factory=Listeners)
     approve: Callable[[ToolCall, Tool], bool] | None = None
     files: Path | None = None
+    keep: Callable[[str, str], tuple[Path, str]] | None = None
     spill: int | bool = SPILL
     _made: Path | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -57,17 +63,34 @@ class Dispatcher:
         arguments: Any,
         *,
         run: Callable[[ToolCall, dict[str, Any]], Outcome] | None = None,
+        agreed: bool = False,
     ) -> Outcome:
-        """Check the arguments, call the tool, and tell who listens. Raises only what `raise_on_error` lets through.
-
-        `run` is what does the work in the tool's place, in another process for one.
-        """
-        self._tell(self.listeners.before, call)
-        outcome = self._outcome(tool, call, arguments, run or tool.run)
-        outcome = replace(self._spilled(tool, call, outcome), call=call)
-        self._tell(self.listeners.after, call, outcome)
+        """Do what `made` does, and raise what `raise_on_error` lets through."""
+        outcome = self.made(tool, call, arguments, run=run, agreed=agreed)
         if outcome.error is not None and tool.raise_on_error:
             raise outcome.error
+        return outcome
+
+    def made(
+        self,
+        tool: Tool,
+        call: ToolCall,
+        arguments: Any,
+        *,
+        run: Callable[[ToolCall, dict[str, Any]], Outcome] | None = None,
+        agreed: bool = False,
+    ) -> Outcome:
+        """Check the arguments, call the tool, and tell who listens. Never raises for what the tool does.
+
+        `run` is what does the work in the tool's place, in another process for one. `agreed` says that a
+        person's word was given already. A call that waits for something has no result that listeners are told of.
+        """
+        self._tell(self.listeners.before, call)
+        outcome = self._outcome(tool, call, arguments, run=run or tool.run, agreed=agreed)
+        if outcome.waiting is not None:
+            return replace(outcome, call=call)
+        outcome = replace(self._spilled(tool, call, outcome), call=call)
+        self._tell(self.listeners.after, call, outcome)
         return outcome
 
     def refuse(self, call: ToolCall, outcome: Outcome) -> Outcome:
@@ -78,8 +101,14 @@ class Dispatcher:
         self._tell(self.listeners.after, call, outcome)
         return outcome
 
-    def _outcome(
-        self, tool: Tool, call: ToolCall, arguments: Any, run: Callable[[ToolCall, dict[str, Any]], Outcome]
+    def _outcome(  # noqa: PLR0911 - one return for each way a call ends
+        self,
+        tool: Tool,
+        call: ToolCall,
+        arguments: Any,
+        *,
+        run: Callable[[ToolCall, dict[str, Any]], Outcome],
+        agreed: bool,
     ) -> Outcome:
         name = tool.full_name
         try:
@@ -87,12 +116,15 @@ class Dispatcher:
         except ArgumentsError as wrong:
             log.warning("Tool %r: %s", name, wrong)
             return error_of(name, str(wrong))
-        if tool.requires_approval and not self._approved(tool, call):
+        if not agreed and self._unapproved(tool, call, fitted):
             log.warning("Tool %r was not called: nobody agreed to it", name)
             return error_of(name, "a person must agree to this call, and did not")
         token = listening(lambda progress: self._tell(self.listeners.progress, call, progress))
         try:
             outcome = run(call, fitted)
+        except Asked as open_one:
+            question = open_one.question
+            return Outcome(f"[waits for an answer] {question.message}", waiting=question)
         except ArgumentFaultError as wrong:
             log.warning("Tool %r: %s", name, wrong)
             return error_of(name, f"invalid arguments: {wrong}")
@@ -110,14 +142,16 @@ class Dispatcher:
             log.warning("Tool %r: %s", name, outcome.text.splitlines()[0][:500])
         return outcome
 
-    def _approved(self, tool: Tool, call: ToolCall) -> bool:
-        if self.approve is None:
-            return False
+    def _unapproved(self, tool: Tool, call: ToolCall, arguments: dict[str, Any]) -> bool:
         try:
-            return self.approve(call, tool) is True
+            if not tool.needs_approval(call, arguments):
+                return False
+            if tool.approval_resolver is not None:
+                return tool.approval_resolver(call) is not True
+            return self.approve is None or self.approve(call, tool) is not True
         except Exception:  # a question that fails is not a yes
             log.exception("the question whether %r may be called failed", call.name)
-            return False
+            return True
 
     @staticmethod
     def _tell(listeners: tuple[Callable[..., object], ...], *words: Any) -> None:
@@ -133,17 +167,17 @@ class Dispatcher:
         if limit is False or len(outcome.text) <= int(limit):
             return outcome
         try:
-            path = self._save(call.name, outcome.text)
+            path, place = (self.keep or self._save)(call.name, outcome.text)
+            where = f"the whole result is in {place}"
         except OSError as wrong:
             log.warning("the long result of %r was not saved: %s", call.name, wrong)
-            path = None
+            path, where = None, "the rest could not be saved"
         head = outcome.text[: min(int(limit), _HEAD)]
-        where = f"the whole result is in {path}" if path is not None else "the rest could not be saved"
         return replace(
             outcome, text=f"{head}\n[… {len(outcome.text)} characters in all; {where}]", saved=path
         )
 
-    def _save(self, name: str, text: str) -> Path:
+    def _save(self, name: str, text: str) -> tuple[Path, str]:
         folder = self.files or self._own_folder()
         folder.mkdir(parents=True, exist_ok=True)
         plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40] or "result"
@@ -151,7 +185,7 @@ class Dispatcher:
         descriptor, path = tempfile.mkstemp(prefix=f"{plain}-", suffix=".txt", dir=folder)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
-        return Path(path)
+        return Path(path), path
 
     def _own_folder(self) -> Path:
         with self._lock:  # two calls at a time would make two, and one would stay for ever

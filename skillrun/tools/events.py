@@ -1,4 +1,4 @@
-"""Events: the JSON lines that a script writes to $SKILLRUN_EVENTS_FD while it works."""
+"""Events: the JSON lines that a script writes to $SKILLRUN_EVENTS_FD while it works: progress, and questions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.launch.capture import Captured
-from skillrun.tools.outcome import clean
+from skillrun.tools.asking import MOST_QUESTIONS, Question, question_of, schema_of
+from skillrun.tools.outcome import ToolError, clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,10 @@ class Progress:
 
 
 class EventSink:
-    """Takes the bytes of the events pipe and tells each progress line. Everything else is dropped."""
+    """Takes the bytes of the events pipe, tells each progress line and keeps the questions. The rest is dropped.
+
+    `wrong` says what is wrong with a question that can't be asked.
+    """
 
     def __init__(self, tell: Callable[[Progress], None]) -> None:
         self._tell = tell
@@ -38,6 +42,8 @@ class EventSink:
         self._skipping = False
         self._count = 0
         self._seen = 0
+        self.questions: list[Question] = []
+        self.wrong: str | None = None
 
     def ready(self) -> int | None:
         """Return None: there is always room."""
@@ -73,23 +79,45 @@ class EventSink:
         self._skipping = False
         if skipping or self._count >= MOST_EVENTS or not line.strip():
             return
-        progress = read_event(line)
-        if progress is not None:
+        try:
+            event = read_event(line, len(self.questions))
+        except ToolError as wrong:
+            self.wrong = self.wrong or str(wrong)
+            return
+        if isinstance(event, Progress):
             self._count += 1
-            self._tell(progress)
+            self._tell(event)
+        elif event is not None and len(self.questions) <= MOST_QUESTIONS:
+            self.questions.append(event)
 
 
-def read_event(line: bytes) -> Progress | None:
-    """Return the progress that one line says; None for anything else."""
+def read_event(line: bytes, asked: int = 0) -> Progress | Question | None:
+    """Return the progress or the question that one line says; None for anything else.
+
+    `asked` is how many questions came before. Raises ToolError for a question that can't be asked.
+    """
     try:
         event: Any = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(event, dict) or not isinstance(event.get("progress"), str):
+    if not isinstance(event, dict):
+        return None
+    if isinstance(event.get("ask"), str):
+        return _question(event, asked)
+    if not isinstance(event.get("progress"), str):
         return None
     return Progress(
         clean(event["progress"])[:_LONGEST_MESSAGE], _number(event.get("value")), _number(event.get("total"))
     )
+
+
+def _question(event: dict[str, Any], asked: int) -> Question:
+    name, fields, url = event.get("name"), event.get("fields") or {}, event.get("url")
+    if name is not None and not (isinstance(name, str) and name.strip()):
+        raise ToolError("the name of a question is no text")
+    if not isinstance(fields, dict):
+        raise ToolError("the fields of a question are no map")
+    return question_of(name or f"q{asked}", event["ask"], schema_of(fields), url)
 
 
 def _number(value: Any) -> float | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillrun.launch.result import Result
+    from skillrun.tools.asking import Question
+    from skillrun.tools.task import Task
 
 NO_OUTPUT: Final = "(no output)"
 """What stands for an empty result: some model APIs refuse an empty text, and then the conversation is lost."""
@@ -61,6 +63,7 @@ class Outcome:
 
     `text` is never empty and is all that a model has to read. `structured` is the JSON value of the result,
     None when it has none. `result` is the receipt of a script's run. `saved` is the file of a long result.
+    `waiting` is what the call waits for, and then the text is no result yet.
     """
 
     text: str
@@ -71,6 +74,7 @@ class Outcome:
     result: Result | None = None
     saved: Path | None = None
     call: ToolCall | None = None
+    waiting: Question | Task | None = None
     error: BaseException | None = field(default=None, compare=False, repr=False)
 
 

@@ -11,6 +11,7 @@ from skillrun.tools.outcome import ToolCall, ToolError, spoken
 from skillrun.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import ProcessPoolExecutor
 
     from skillrun.tools.dispatch import Dispatcher
@@ -31,8 +32,11 @@ class ProcessPool:
 
     def call(self, dispatcher: Dispatcher, tool: Tool, call: ToolCall) -> Outcome:
         """Call a tool, elsewhere where it may."""
-        run = partial(self._run, tool) if _movable(tool) else tool.run
-        return dispatcher.call(tool, call, call.arguments, run=run)
+        return dispatcher.call(tool, call, call.arguments, run=self.runs(tool))
+
+    def runs(self, tool: Tool) -> Callable[[ToolCall, dict[str, Any]], Outcome]:
+        """Return what runs a tool: elsewhere where it may, else here."""
+        return partial(self._run, tool) if _movable(tool) else tool.run
 
     def _run(self, tool: Tool, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
         """Run one call in another process. Raises ToolError when that process died."""

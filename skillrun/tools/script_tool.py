@@ -21,38 +21,43 @@ from skillrun.skills.digest import digest
 from skillrun.skills.interpreter import family_of
 from skillrun.skills.model import Starter
 from skillrun.tools.argv import words_of
+from skillrun.tools.asking import InputRequiredError, current_answers
+from skillrun.tools.background import Background, answers_text
 from skillrun.tools.declared import declare
 from skillrun.tools.events import EventSink
 from skillrun.tools.hints import UNKNOWN, hints_of
 from skillrun.tools.infer.read import read_script
 from skillrun.tools.names import Identity, script_name, with_hash
-from skillrun.tools.outcome import ToolError
+from skillrun.tools.outcome import Outcome, ToolError
 from skillrun.tools.output_files import collect
 from skillrun.tools.run_text import outcome_of
 from skillrun.tools.told import LONGEST_TEXT, interface_told, prose
-from skillrun.tools.tool import Tool, report
+from skillrun.tools.tool import MAX_RUN_TIME, Tool, report
 from skillrun.tools.underway import underway
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from skillrun.launch.ready import Ready
+    from skillrun.launch.ready import Preview, Ready
     from skillrun.permissions.decide import Outline
     from skillrun.permissions.flags import Flags
     from skillrun.permissions.request import Request
     from skillrun.permissions.script_entries import ScriptEntry
     from skillrun.runner import Runner
+    from skillrun.running.listener import OnOutput
     from skillrun.sandbox.backend import LaunchPlan
     from skillrun.skills.model import Script, Skill
     from skillrun.tools.hints import Hints
     from skillrun.tools.interface import Interface
-    from skillrun.tools.outcome import Attachment, Outcome, ToolCall
+    from skillrun.tools.outcome import Attachment, ToolCall
+    from skillrun.tools.task import Task
 
 log: Final = logging.getLogger("skillrun.tools")
 _KINDS: Final = {
     "read": Capability.FS_READ, "write": Capability.FS_WRITE, "network": Capability.NETWORK, "env": Capability.ENV,
 }  # fmt: skip
+_MARGIN: Final = 32.0  # seconds beside a deadline: the grace, the start, and a busy machine (facts/agents B3)
 _SHARE: Final = 500  # of them for the skill's where the script has something to say as well
 
 
@@ -73,6 +78,7 @@ class ScriptTool(Tool):
     """A script as a tool: it runs confined, with what the skill asked for and the operator allows, and no more.
 
     `flags` and `on_plan` are for who runs one call by hand: what the operator adds to it, and who is told before it starts.
+    With `background` a call waits for its script as for a task, with the output so far, and no thread of the caller does.
     """
 
     def __init__(
@@ -83,6 +89,7 @@ class ScriptTool(Tool):
         self.identity = subject.identity
         self.flags: Flags | None = None
         self.on_plan: Callable[[Ready, LaunchPlan], None] | None = None
+        self.background = False
         self._runner = runner
         self._name = name
         self._schema = subject.interface.schema()
@@ -93,6 +100,8 @@ class ScriptTool(Tool):
         self.requires_approval = request.approval or _wants_word(
             request, subject.interface, runner.layers.tools.approve or ()
         )
+        self.max_run_time = _longest(subject, runner) + _MARGIN
+        self._background = Background(runner.jobs)
         self._hint(hints)
 
     @property
@@ -130,6 +139,8 @@ class ScriptTool(Tool):
     def _hint(self, hints: Hints) -> None:
         self._hints = hints
         self.annotations = hints.annotations  # type: ignore[misc] # a setting of this one tool
+        # Only scratch can have changed then, so a run that was lost may be made again (facts/agents B2).
+        self.repeatable = bool(self.annotations["readOnlyHint"])
 
     def _still(self, now: Hints) -> None:
         """Raise ToolError for a run that may do more than was told of the tool: who agreed to it unasked relied on that.
@@ -145,8 +156,28 @@ class ScriptTool(Tool):
         """Return the files that checked arguments name by parameters that declare an access."""
         return tuple(_named(self.subject.interface, arguments))
 
-    def run(self, call: ToolCall, arguments: dict[str, Any]) -> Outcome:  # noqa: ARG002 - the one signature of all tools
-        """Run the script with arguments that were checked."""
+    def preview(self, arguments: dict[str, Any]) -> Preview:
+        """Return what a run with checked arguments would be, without starting it."""
+        subject = self.subject
+        return self._runner.preview(
+            subject.skill, subject.script.name, flags=self.flags, named=self.named(arguments)
+        )
+
+    def run(self, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
+        """Run the script with arguments that were checked, or start it where it runs in the background."""
+        if not self.background:
+            return self._run(arguments)
+        return self._background.started(lambda told: self._run(arguments, told), call)
+
+    def task(self, state: Mapping[str, Any], *, tool_call: ToolCall | None = None) -> Task:  # noqa: ARG002 - the one signature of all tools
+        """Return the task of a script in the background."""
+        return self._background.task(state)
+
+    def carry_on(self, call: ToolCall, arguments: dict[str, Any], task: Task) -> Outcome:  # noqa: ARG002 - as above
+        """Look how far a script in the background is."""
+        return self._background.looked(task)
+
+    def _run(self, arguments: dict[str, Any], on_output: OnOutput | None = None) -> Outcome:
         subject = self.subject
         if _signs(subject.skill, subject.script) != subject.signs:
             raise ToolError("the skill was changed since its tools were listed; list them again")
@@ -167,6 +198,7 @@ class ScriptTool(Tool):
             timeout=subject.entry.timeout if subject.entry is not None else None,
             named=self.named(arguments),
             flags=self.flags,
+            answers=answers_text(current_answers()),
         )
         events = EventSink(
             lambda progress: report(progress.message, value=progress.value, total=progress.total)
@@ -180,12 +212,26 @@ class ScriptTool(Tool):
             if self.on_plan is not None:
                 self.on_plan(ready, plan)
 
-        listener = Listener(events=events, collect=take, on_plan=planned, on_drive=run.driven)
+        listener = Listener(
+            events=events, collect=take, on_plan=planned, on_drive=run.driven, on_output=on_output
+        )
         result = self._runner.run_call(made, listener)
+        _answered(events)
         output = subject.entry.output if subject.entry is not None else None
         for problem in problems:
             log.warning("Tool %r: %s", self._name, problem.message)
         return outcome_of(result, files[0] if files else (), output=output)
+
+
+def _answered(events: EventSink) -> None:
+    """Leave the call waiting for the first of a script's questions that has no answer."""
+    if events.wrong is not None:
+        raise ToolError(f"the script asks a person something that can't be asked: {events.wrong}")
+    answers = current_answers()
+    for question in events.questions:
+        if answers is None:
+            raise InputRequiredError(question)
+        answers.give(question)
 
 
 def script_tools(runner: Runner) -> tuple[tuple[ScriptTool, ...], tuple[Problem, ...]]:
@@ -299,6 +345,14 @@ def _wants_word(request: Request, interface: Interface, kinds: Sequence[str]) ->
     given |= {word for word, capability in _KINDS.items() if core or request.of(capability)}
     # A word that is none of ours may have been meant for anything, so it asks about everything.
     return any(kind in given or kind not in _KINDS for kind in kinds)
+
+
+def _longest(subject: Subject, runner: Runner) -> float:
+    """Return a bound on the seconds that a run may take: the ceiling's, or the script's own where that is less."""
+    allowed = runner.layers.base.timeout
+    own = subject.entry.timeout if subject.entry is not None else None
+    known = [one for one in (own, allowed.value if allowed is not None else None) if one is not None]
+    return min(known, default=MAX_RUN_TIME)
 
 
 def _left_out(skill: Skill, wrong: SkillError) -> Problem:

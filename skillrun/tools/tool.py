@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from skillrun.errors import UsageError
 from skillrun.problem import error
+from skillrun.tools.asking import ask
 from skillrun.tools.names import NAME, RESERVED_NAMESPACES, class_name
-from skillrun.tools.outcome import ToolCall, of_value
+from skillrun.tools.outcome import ToolCall
 from skillrun.tools.schema import NO_PARAMETERS, checked_schema
+from skillrun.tools.task import Task, came_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from skillrun.tools.asking import Answer
     from skillrun.tools.events import Progress
     from skillrun.tools.outcome import Outcome
     from skillrun.tools.schema import Binder
 
+MAX_RUN_TIME: Final = 600.0
+"""Seconds after which a call of a Python tool counts as lost (seed 001, Long-Running Tools)."""
 SPILL: Final = 10_000
 """Characters of a result beyond which it is saved to a file (seed 001, Long Results)."""
 _listener: contextvars.ContextVar[Callable[[Progress], None] | None] = contextvars.ContextVar(
@@ -35,6 +40,11 @@ class Tool:
     to JSON Schemas, or is a whole schema (with `type: object`); None reads them from the type hints of `execute`.
     `spill` is the longest result in characters that is sent whole, False for any. `timeout` is not a setting:
     Python code can't be ended; only scripts have a deadline.
+
+    `requires_approval` wants a person's word for each call; override `needs_approval` to decide from the arguments.
+    `approval_resolver` knows that word: it returns True, False, or None while nobody has said it. It is asked often,
+    so it only reads. `max_run_time` is how many seconds a call may take before it counts as lost, and
+    `repeatable` says that a lost one may be made again without asking.
     """
 
     tool_name: ClassVar[str | None] = None
@@ -45,6 +55,9 @@ class Tool:
     defer: bool = False
     raise_on_error: bool = False
     requires_approval: bool = False
+    approval_resolver: Callable[[ToolCall], bool | None] | None = None
+    max_run_time: float = MAX_RUN_TIME
+    repeatable: bool = False
     process_safe: bool = False
     spill: int | bool | None = None
     provider_options: ClassVar[Mapping[str, Any]] = {}
@@ -96,9 +109,33 @@ class Tool:
         """Do the work and return text, data, files, or `{"error": …}`. Subclasses must write it."""
         raise NotImplementedError(f"{type(self).__name__} has no `execute`")
 
+    def resume(self, task: Task, **arguments: Any) -> Any:
+        """Carry on a call that waits for a task: return its result, or a task to go on waiting."""
+        raise NotImplementedError(f"{type(self).__name__} returned a task and has no `resume`")
+
+    def task(self, state: Mapping[str, Any], *, tool_call: ToolCall | None = None) -> Task:  # noqa: ARG002 - for who overrides it
+        """Return the task that `state` describes. Override it to return a class of your own."""
+        return Task.load(state)
+
+    def needs_approval(self, call: ToolCall, arguments: Mapping[str, Any]) -> bool:  # noqa: ARG002 - for who overrides it
+        """Whether a person has to agree to this call, whose arguments were checked."""
+        return self.requires_approval
+
+    def ask(
+        self, message: str, *, key: str | None = None, url: str | None = None, **fields: Mapping[str, Any]
+    ) -> Answer:
+        """Ask a person while `execute` runs; see `skillrun.tools.asking.ask`."""
+        return ask(message, key=key, url=url, **fields)
+
     def run(self, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
         """Execute with arguments that were checked, and make an outcome of what comes back."""
-        return of_value(self.execute(**self._checked[1](arguments, call)))
+        return came_of(self.execute(**self._checked[1](arguments, call)))
+
+    def carry_on(self, call: ToolCall, arguments: dict[str, Any], task: Task) -> Outcome:
+        """Resume a call that waits for a task, with the arguments it was made with."""
+        keywords = self._checked[1](arguments, call)
+        keywords.pop("tool_call", None)
+        return came_of(self.resume(task, **keywords))
 
     def call(
         self, arguments: Any = None, /, *, tool_call: ToolCall | None = None, **keywords: Any
@@ -151,7 +188,7 @@ class CreatedTool(Tool):
 
     def run(self, call: ToolCall, arguments: dict[str, Any]) -> Outcome:  # noqa: ARG002 - the one signature of all tools
         """Call the function with the map."""
-        return of_value(self._function(arguments))
+        return came_of(self._function(arguments))
 
 
 class FunctionTool(Tool):
@@ -187,7 +224,7 @@ class FunctionTool(Tool):
 
     def run(self, call: ToolCall, arguments: dict[str, Any]) -> Outcome:
         """Call the function with checked arguments."""
-        return of_value(self._function(**self._binder(arguments, call)))
+        return came_of(self._function(**self._binder(arguments, call)))
 
 
 def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = None,
@@ -214,7 +251,7 @@ def configured(made: Tool, **settings: Any) -> Tool:
 
 SETTINGS: Final = frozenset({
     "description", "namespace", "namespace_description", "defer", "raise_on_error", "requires_approval", "process_safe",
-    "spill", "provider_options", "output_schema", "annotations",
+    "spill", "provider_options", "output_schema", "annotations", "approval_resolver", "max_run_time", "repeatable",
 })  # fmt: skip
 
 

@@ -218,8 +218,11 @@ def test_very_many_files_are_left_in_scratch(arena: Arena, count: int) -> None:
         "    if n % 10_000 == 0:\n        os.mkdir(f'd{n}'); os.chdir(f'd{n}') if n % 50_000 else None\n"
         "    os.close(os.open(f'f{n}', os.O_CREAT | os.O_WRONLY))\nprint('fine')"
     )
+    # Making a million files takes a busy machine longer than the hundred seconds of the others.
+    for path in (arena.ceiling, arena.skills / "demo" / "SKILL.md"):
+        path.write_text(path.read_text().replace("timeout: 100", "timeout: 900"))
     with arena.runner() as runner:
         result = runner.run("demo")
-        assert result.stdout.text == "fine\n", result.stderr.text
+        assert result.stdout.text == "fine\n", result
         assert not scratches(runner)
     arena.assert_clean()

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from arena import MODES
+from arena import eventually
 
 from skillrun.launch.audit import Audit, suspects
 from skillrun.launch.denials import Suspect
+from skillrun.running.call import Call
 
 if TYPE_CHECKING:
     from arena import Arena
@@ -66,21 +67,141 @@ def test_an_old_kernel_is_not_asked() -> None:
     assert "ABI 6" in str(Audit.opened(6))
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_log_that_can_not_be_read_is_said(arena: Arena, mode: str) -> None:
-    """The run is not harmed, its result says why there is no evidence, and nobody turned auditing on."""
-    arena.script("raise SystemExit(3)")
-    before = Audit.opened(7)
-    with arena.runner(mode) as runner:
+LEVELS = ("level-1", "level-2")
+ASKS = """
+import os, socket
+for path in ({secret!r}, {absent!r}, "/etc/ld.so.cache", "/proc/1/environ", os.environ["TMPDIR"]):
+    try: open(path)
+    except OSError: pass
+for change in (lambda: open({new!r}, "w"), lambda: os.mkdir("sub"), lambda: os.unlink({secret!r}),
+               lambda: open(os.environ["TMPDIR"] + "/own", "w"), lambda: open("/dev/null", "w"),
+               lambda: open({out!r} + "/granted", "w")):
+    try: change()
+    except OSError: pass
+raise SystemExit({code})
+"""
+
+
+def asking(arena: Arena, code: int = 3) -> Path:
+    """Write a script that asks for much and says nothing of what it was denied; return the secret."""
+    secret = arena.root / "data x.txt"
+    secret.write_text("content")
+    new, absent = str(arena.workspace / "new"), str(arena.root / "absent")
+    arena.script(ASKS.format(secret=str(secret), absent=absent, new=new, out=str(arena.out), code=code))
+    return secret
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_kernel_tells_what_a_silent_script_was_denied(arena: Arena, level: str) -> None:
+    """Each denied path once, with what was asked of it and the kernel's evidence; nothing that was allowed or is not there."""
+    secret = asking(arena)
+    with arena.runner(level) as runner:
+        assert not runner.run("demo").denials
+        result = runner.run("demo", trace=True)
+        assert result.exit_code == 3
+        found = {(one.operation, one.path) for one in result.denials}
+        assert all(one.evidence == "kernel" for one in result.denials)
+        wanted = {("read", secret), ("write", arena.workspace / "new"), ("write", arena.workspace / "sub")}
+        assert wanted <= found <= {*wanted, ("write", secret)}
+        # At level 2 the name is in a /tmp of the run's own, where a write is nobody's loss.
+        assert (("write", secret) in found) == (level == "level-1")
+    assert secret.read_text() == "content"
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_run_that_succeeds_and_one_that_is_not_traced_tell_nothing(arena: Arena, level: str) -> None:
+    """The sandbox is not blamed when nothing failed."""
+    asking(arena, code=0)
+    with arena.runner(level) as runner:
+        assert not runner.run("demo", trace=True).denials
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_traced_run_is_confined_as_any_other(arena: Arena, level: str) -> None:
+    """The listener never reaches the script: it has no descriptor beyond its three, and can't make a listener of its own."""
+    arena.script(
+        "import ctypes, os\n"
+        "def there(n):\n"
+        "    try: return bool(os.fstat(n))\n"
+        "    except OSError: return False\n"
+        "print([n for n in range(256) if there(n)])\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "print(libc.prctl(39, 0, 0, 0, 0))\n"  # PR_GET_NO_NEW_PRIVS
+        "fprog = (ctypes.c_byte * 16)()\n"
+        "print(libc.syscall(317 if os.uname().machine == 'x86_64' else 277, 1, 8, fprog) < 0)\n"
+    )
+    with arena.runner(level) as runner:
+        plain, traced = runner.run("demo"), runner.run("demo", trace=True)
+    assert traced.stdout.text == plain.stdout.text == "[0, 1, 2]\n1\nTrue\n"
+    assert traced.guarantees == plain.guarantees
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_script_that_asks_without_end_is_bounded(arena: Arena, level: str) -> None:
+    """Ten thousand opens of denied paths, by many processes, and a path that is not a text: the run ends, ten are told."""
+    secret = arena.root / "dark"
+    secret.mkdir()
+    for number in range(40):
+        (secret / str(number)).write_text("x")
+    arena.script(
+        "import ctypes, os\n"
+        "libc = ctypes.CDLL(None)\n"
+        "for _ in range(3): os.fork()\n"
+        "libc.open(ctypes.c_void_p(1), 0); libc.open(ctypes.c_void_p(2**63 - 1), 0); libc.open(None, 0)\n"
+        "libc.openat(-5, b'relative', 0); libc.openat(2**31 - 1, b'relative', 0); libc.connect(0, None, -1)\n"
+        "for n in range(1200):\n"
+        f"    libc.open({str(secret)!r}.encode() + b'/%d' % (n % 40), 0)\n"
+        "raise SystemExit(3)\n"
+    )
+    with arena.runner(level) as runner:
         result = runner.run("demo", trace=True)
     assert result.exit_code == 3
-    rules = [one.rule for one in result.warnings]
-    if isinstance(before, str):
-        assert rules.count("trace-unavailable") == (1 if mode == "confined" else 0)
-        assert isinstance(Audit.opened(7), str)
-    else:
-        before.close()
-        assert "trace-unavailable" not in rules
+    assert len(result.denials) == 10
+    assert {one.path.parent for one in result.denials if one.path is not None} == {secret}
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_traced_run_ends_at_its_deadline_and_when_it_is_cancelled(arena: Arena, level: str) -> None:
+    """A script that opens files for ever is over at the deadline, and nothing of it or of the listener is left."""
+    arena.script("while True:\n    try: open('/root/x')\n    except OSError: pass\n")
+    with arena.runner(level) as runner:
+        result = runner.run("demo", trace=True, timeout=1)
+        assert result.termination.value == "timed_out"
+        handle = runner.start(Call("demo", trace=True))
+        assert eventually(lambda: handle.pid is not None)
+        handle.cancel()
+        assert handle.wait(30).termination.value == "cancelled"
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_kernel_without_listeners_is_said(
+    arena: Arena, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the kernel takes no listener the run goes on as it is, and its result says why nothing was told."""
+    asking(arena)
+    monkeypatch.setattr("skillrun.launch.notify.program", lambda _: b"\xff" * 8)  # no program: EINVAL
+    monkeypatch.setattr("skillrun.launch.audit.Audit.opened", lambda _: "not here")
+    with arena.runner(level) as runner:
+        result = runner.run("demo", trace=True)
+    assert result.exit_code == 3
+    assert not result.denials
+    assert [one.rule for one in result.warnings].count("trace-unavailable") == 1
+    assert "no listener" in next(one.message for one in result.warnings if one.rule == "trace-unavailable")
+    arena.assert_clean()
+
+
+def test_an_unconfined_run_is_not_traced(arena: Arena) -> None:
+    """Where nothing is denied there is nothing to tell, and nothing to explain."""
+    asking(arena)
+    with arena.runner("passthrough") as runner:
+        result = runner.run("demo", trace=True)
+    assert not result.denials
+    assert "trace-unavailable" not in [one.rule for one in result.warnings]
     arena.assert_clean()
 
 

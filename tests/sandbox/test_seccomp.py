@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from skillrun.sandbox.linux import telling
 from skillrun.sandbox.linux.seccomp import Conditions, assemble
 
 if TYPE_CHECKING:
@@ -446,7 +447,24 @@ def test_every_rule_has_a_reason_and_known_words() -> None:
             assert len({"in", "not_in", "bits"} & set(condition)) == 1
             assert 0 <= condition["arg"] < 6
     used = {name for rule in RULES for name in rule["calls"]}
+    used |= {row["call"] for row in yaml.safe_load((PROFILES / "trace.yaml").read_text())}
     assert set(NUMBERS) == used
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_traced_run_tells_of_the_named_calls_and_allows_the_rest(machine: str) -> None:
+    """The second filter of a traced run answers "tell" for each call of trace.yaml, and never refuses or kills."""
+    architecture, column = MACHINES[machine]
+    rows = yaml.safe_load((PROFILES / "trace.yaml").read_text())
+    assert all(
+        set(row) <= {"call", "paths", "flags", "does", "address", "why"} and row["why"] for row in rows
+    )
+    wanted = {NUMBERS[row["call"]][column] for row in rows} - {None}
+    for number in range(500):
+        answer = interpret(telling.program(machine), Call(number, (0,) * 6, architecture))
+        assert answer == (0x7FC00000 if number in wanted else 0x7FFF0000), number
+    assert interpret(telling.program(machine), Call(2, (0,) * 6, 0)) == 0x7FFF0000
+    assert set(telling.told(machine)) == wanted
 
 
 def header(*candidates: str) -> dict[str, int]:

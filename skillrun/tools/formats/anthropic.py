@@ -44,7 +44,7 @@ class Anthropic:
         """Return the `tool_use` blocks of a message."""
         blocks = plain(reply).get("content") or []
         return [
-            ToolCall(one["name"], one.get("input"), one["id"])
+            ToolCall(one["name"], one.get("input"), one.get("id") or "")
             for one in blocks
             if one.get("type") == "tool_use"
         ]

@@ -105,5 +105,5 @@ def encoded(attachment: Attachment) -> str:
 
 
 def images(outcome: Outcome) -> list[Attachment]:
-    """Return the files of an outcome that a model can look at."""
-    return [one for one in outcome.attachments if one.media_type in IMAGES]
+    """Return the files of an outcome that a model can look at; an empty one is refused by every API."""
+    return [one for one in outcome.attachments if one.media_type in IMAGES and one.data]

@@ -43,8 +43,11 @@ class OpenAIChat:
         """Return the calls of the first choice; arguments that are no JSON stay text, and the check says so."""
         choices = plain(reply).get("choices") or [{}]
         found = (choices[0].get("message") or {}).get("tool_calls") or []
+        named = [
+            (one.get("function") or {}, one.get("id") or "") for one in found
+        ]  # some servers give no ids
         return [
-            ToolCall(one["function"]["name"], one["function"].get("arguments"), one["id"]) for one in found
+            ToolCall(function.get("name") or "", function.get("arguments"), own) for function, own in named
         ]
 
     def results(self, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:

@@ -50,7 +50,8 @@ class OpenAIResponses:
         """Return the `function_call` items of a response."""
         found = [one for one in plain(reply).get("output") or [] if one.get("type") == "function_call"]
         return [
-            ToolCall(one["name"], one.get("arguments"), one["call_id"], one.get("namespace")) for one in found
+            ToolCall(one["name"], one.get("arguments"), one.get("call_id") or "", one.get("namespace"))
+            for one in found
         ]
 
     def results(self, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
