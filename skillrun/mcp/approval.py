@@ -8,6 +8,7 @@ is sealed and bound to the request by the SDK's boundary (facts/mcp 1, elicitati
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import secrets
@@ -27,6 +28,8 @@ from skillrun.tools import terms
 from skillrun.tools.script_tool import ScriptTool
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mcp.server.context import ServerRequestContext
 
     from skillrun.tools.tool import Tool
@@ -126,14 +129,20 @@ class Approvals:
         return None
 
     async def _answer(self, ctx: ServerRequestContext[Any, Any], wanted: Terms) -> types.ElicitResult:
+        with self.opened():
+            return await ctx.session.elicit_form(wanted.words, _FORM, related_request_id=ctx.request_id)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Keep a question open in this block, for a while. Raises RefusedError for one too many, and when nobody answers."""
         if self._open >= MOST_OPEN:
-            raise RefusedError("a person must agree to this call, and too many questions are open")
+            raise RefusedError("a person must be asked, and too many questions are open")
         self._open += 1
         try:
             with anyio.fail_after(PATIENCE):
-                return await ctx.session.elicit_form(wanted.words, _FORM, related_request_id=ctx.request_id)
+                yield
         except TimeoutError:
-            raise RefusedError("a person must agree to this call, and nobody answered in time") from None
+            raise RefusedError("a person was asked, and nobody answered in time") from None
         finally:
             self._open -= 1
 

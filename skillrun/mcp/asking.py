@@ -11,11 +11,10 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
 import mcp_types as types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from skillrun.mcp.approval import PATIENCE, RefusedError, sealed_state
+from skillrun.mcp.approval import RefusedError, sealed_state
 from skillrun.report.escape import escape
 from skillrun.tools.arguments import ArgumentsError, check
 from skillrun.tools.asking import Answer, Question, Reaction, Settled
@@ -70,7 +69,7 @@ def begun(ctx: Context, params: types.CallToolRequestParams, approvals: Approval
 
 
 async def put(
-    ctx: Context, asking: Asking, question: Question, tool: str
+    ctx: Context, asking: Asking, question: Question, tool: str, approvals: Approvals
 ) -> Asking | types.InputRequiredResult:
     """Ask the client: return what is answered then, or the result by which a client of the newer era asks by itself.
 
@@ -96,18 +95,15 @@ async def put(
             input_requests={question.key: types.ElicitRequest(params=request)},
             request_state=json.dumps(state),
         )
-    try:
-        with anyio.fail_after(PATIENCE):
-            if isinstance(request, types.ElicitRequestURLParams):
-                result = await ctx.session.elicit_url(
-                    told, request.url, request.elicitation_id or "", related_request_id=ctx.request_id
-                )
-            else:
-                result = await ctx.session.elicit_form(
-                    told, request.requested_schema, related_request_id=ctx.request_id
-                )
-    except TimeoutError:
-        raise RefusedError("it asks a person, and nobody answered in time") from None
+    with approvals.opened():
+        if isinstance(request, types.ElicitRequestURLParams):
+            result = await ctx.session.elicit_url(
+                told, request.url, request.elicitation_id or "", related_request_id=ctx.request_id
+            )
+        else:
+            result = await ctx.session.elicit_form(
+                told, request.requested_schema, related_request_id=ctx.request_id
+            )
     return asking.with_answer(question, result)
 
 

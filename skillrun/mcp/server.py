@@ -165,7 +165,7 @@ class Service:
             outcome = await self._made(ctx, offered, call, replace(word, asking=asking))
             if not isinstance(outcome.waiting, Question):
                 return outcome
-            found = await put(ctx, asking, outcome.waiting, call.name)
+            found = await put(ctx, asking, outcome.waiting, call.name, self.approvals)
             if isinstance(found, types.InputRequiredResult):
                 return found
             asking = found

@@ -125,6 +125,11 @@ async def test_a_question_that_nobody_answers_ends(world: World, monkeypatch: py
     monkeypatch.setattr(approval, "PATIENCE", 1.0)
     monkeypatch.setattr(approval, "MOST_OPEN", 2)
     world.skill("careful", front=FRONT, go=COUNT)
+    asks = (
+        "print(json.dumps({'ask': 'Who?', 'name': 'who', 'fields': {'a': {'type': 'string'}}}), file=events)"
+    )
+    opened = "open(int(os.environ['SKILLRUN_EVENTS_FD']), 'w')"
+    world.skill("asks", go=f"import json, os\nwith {opened} as events: {asks}")
 
     async def nobody(_context: Any, _params: types.ElicitRequestParams) -> types.ElicitResult:
         await anyio.sleep(60)
@@ -140,7 +145,8 @@ async def test_a_question_that_nobody_answers_ends(world: World, monkeypatch: py
             for _ in range(3):
                 group.start_soon(call)
         await call()
-    assert ["too many" in text for text in told] == [True, False, False, False]
+        told.append((await client.call_tool("asks__go")).content[0].text)
+    assert ["too many" in text for text in told] == [True, False, False, False, False]
     assert all("nobody answered" in text for text in told[1:])
     assert ran(world) == 0
 

@@ -134,7 +134,7 @@ def fill(descriptor: int) -> None:
                 end = time.monotonic() + 1
 
 
-@pytest.mark.parametrize("kind", ["pipe", "socket"])
+@pytest.mark.parametrize("kind", ["pipe", pytest.param("socket", marks=pytest.mark.slow)])
 def test_a_server_that_does_not_read_is_ended_without_its_client(world: World, kind: str) -> None:
     """It lets what its client sends pile up and goes on: when the client has gone it is ended all the same."""
     words = command(world, confined=True)
