@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from skillrun import log
 from skillrun.host import Host
 from skillrun.launch.aftermath import violations
-from skillrun.launch.denials import denials
+from skillrun.launch.denials import denials, failed
 from skillrun.launch.drive import Drive
 from skillrun.launch.placeholders import Placeholders
 from skillrun.launch.platform import launcher
@@ -277,7 +277,6 @@ class Runner:
                     listener.on_plan(ready, plan)
                 listener = replace(listener, on_start=traced.watching(listener.on_start), told=traced.told)
                 outcome = self._drive(plan, call.stdin, listener, ready.policy.limits, scratch)
-            told = traced.suspects(plan, ready.policy, chosen.probe)
             plan = replace(plan, warnings=(*plan.warnings, *traced.problems()))
             if listener.collect is not None:
                 listener.collect(scratch / OUTPUT)
@@ -290,6 +289,7 @@ class Runner:
                 obeyed=partial(obeyed_in, surroundings=self._surroundings),
             )
             verdict = judge(outcome, ready.policy)
+            told = traced.suspects(plan, ready.policy, chosen.probe) if failed(verdict) else ()
             denied = denials(
                 ready,
                 verdict,
