@@ -30,6 +30,7 @@ _NOTIF: Final = struct.Struct("=QIIiIQ6Q")
 _ANSWER: Final = struct.Struct("=QqiI")
 _RECEIVE, _SEND, _VALID = 0xC0502100, 0xC0182101, 0x40082102
 _CONTINUE: Final = 1  # SECCOMP_USER_NOTIF_FLAG_CONTINUE, Linux 5.5
+_SET_FLAGS, _SYNC = 0x40082104, 1  # SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, Linux 6.6: twice as fast
 _LONGEST_PATH: Final = 4096
 _PAGE: Final = 4096
 _AT_CWD: Final = -100
@@ -88,6 +89,8 @@ class Notify:
             if found is None:
                 return
             with contextlib.closing(os.fdopen(found, "rb", buffering=0)) as listener:
+                with contextlib.suppress(OSError):
+                    fcntl.ioctl(found, _SET_FLAGS, _SYNC)
                 while self._readable(listener.fileno()):
                     self._one(listener.fileno())
         except OSError as wrong:
@@ -100,11 +103,12 @@ class Notify:
         call that is told of would fail.
         """
         while self._readable(self._ours.fileno()):
+            # Not by socket.recv_fds: that of Python 3.11, for one, drops its flags, and a listener must reach no child.
             flags = socket.MSG_PEEK | socket.MSG_CMSG_CLOEXEC
-            words, found, state, _ = socket.recv_fds(self._ours, 64, 1, flags)
-            if found:
+            words, sent, state, _ = self._ours.recvmsg(64, socket.CMSG_LEN(4), flags)
+            if sent:
                 self._ours.recv(64)
-                return found[0]
+                return int(struct.unpack("=i", sent[0][2])[0])
             if not state & socket.MSG_CTRUNC:
                 self.problem = words.decode("ascii", "replace") or None
                 return None
