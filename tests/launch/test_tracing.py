@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import os
-import resource
-import select
-import signal
-import socket
-import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from arena import Holdings, eventually
+from arena import eventually
 
 from skillrun.launch.audit import Audit, suspects
 from skillrun.launch.denials import Suspect
-from skillrun.launch.notify import Notify
 from skillrun.running.call import Call
 
 if TYPE_CHECKING:
@@ -219,7 +212,9 @@ asking(os.open, {folder!r} + "/absent", os.O_WRONLY)
 for path in ("/dev/stdin", "/dev/../dev/stdin", "/tmp/../proc/self/status", "proc/status", "/dev/stdout"):
     asking(open, path)
 for number in range(1500): os.symlink("l%d" % (number + 1), "l%d" % number)
+os.symlink({data!r}, "l1500")
 asking(open, "l0")
+asking(open, "l1455")
 raise SystemExit(3)
 """
 
@@ -259,28 +254,6 @@ def test_what_a_run_made_for_itself_is_no_denial(arena: Arena) -> None:
         result = runner.run("demo", trace=True)
     assert result.exit_code == 3, result.stderr.text
     assert not result.denials
-    arena.assert_clean()
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_script_with_a_quick_timer_comes_through(arena: Arena, level: str) -> None:
-    """A signal hardly ever interrupts a call that is told of: only while nobody has heard of it yet."""
-    arena.script(
-        "import ctypes, os, signal\n"
-        "libc = ctypes.CDLL(None, use_errno=True)\n"
-        "signal.signal(signal.SIGALRM, lambda *_: None)\n"
-        "signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)\n"
-        "broken = 0\n"
-        "for _ in range(3000):\n"
-        "    if (got := libc.open(b'/usr/bin/env', 0)) < 0: broken += ctypes.get_errno() == 4\n"
-        "    else: libc.close(got)\n"
-        "signal.setitimer(signal.ITIMER_REAL, 0)\n"
-        "print(broken)\n"
-    )
-    with arena.runner(level) as runner:
-        result = runner.run("demo", trace=True)
-    assert result.exit_code == 0, result.stderr.text
-    assert int(result.stdout.text) < 300
     arena.assert_clean()
 
 
@@ -339,135 +312,6 @@ def test_no_system_call_answers_otherwise_when_it_is_traced(arena: Arena, level:
     assert plain.exit_code == 0, plain.stderr.text
     assert len(plain.stdout.text.splitlines()) > 800
     assert traced.stdout.text == plain.stdout.text
-    arena.assert_clean()
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_long_paths_without_end_keep_nobody_waiting(arena: Arena, level: str) -> None:
-    """Twenty thousand paths that take long to look up are over soon after the run, and take little room."""
-    arena.script(
-        "import ctypes, os\n"
-        "libc = ctypes.CDLL(None)\n"
-        "os.chdir('out'); os.mkdir('a')\n"
-        "long = (os.getcwd() + '/').encode() + b'a/../' * 700\n"
-        "for n in range(4000): libc.open(long + b'%d' % n, 0)\n"
-        "raise SystemExit(3)\n"
-    )
-    with arena.runner(level) as runner:
-        before = time.monotonic()
-        result = runner.run("demo", trace=True)
-        behind = time.monotonic() - before - result.duration_s
-    assert result.exit_code == 3, result.stderr.text
-    assert behind < 8
-    arena.assert_clean()
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_fork_of_the_host_keeps_no_listening_alive(arena: Arena, level: str) -> None:
-    """A copy of the host that holds all its descriptors does not keep a refused run from its end."""
-    asking(arena)
-    children: list[int] = []
-
-    def fork(*_: object) -> None:
-        pid = os.fork()
-        if pid == 0:
-            time.sleep(20)
-            os._exit(0)
-        children.append(pid)
-        raise ValueError("the run is not wanted any more")
-
-    with arena.runner(level) as runner:
-        before = time.monotonic()
-        with pytest.raises(ValueError, match="not wanted"):
-            runner.run("demo", trace=True, on_plan=fork)
-        assert time.monotonic() - before < 10
-    for pid in children:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    arena.assert_clean()
-
-
-def test_a_listener_waits_for_a_descriptor() -> None:
-    """An owner without a free descriptor takes the listener later; taken then, it would be closed and fail every call."""
-    notify = Notify(os.uname().machine)
-    listener, told = os.pipe()
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    name = str(Path(f"/proc/self/fd/{told}").readlink())
-    look = select.poll()
-    look.register(told, 0)  # POLLERR once nobody holds the other end
-    with socket.socket(fileno=notify.take()) as theirs:
-        free = os.dup(0)
-        os.close(free)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
-        try:
-            socket.send_fds(theirs, [b"listener"], [listener])
-            os.close(listener)
-            before = Holdings({told: name}, 0)
-            time.sleep(0.3)
-            closed = look.poll(0)
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        assert not closed
-        assert eventually(lambda: name in before.leaked().values())
-        (taken,) = (one for one, target in before.leaked().items() if target == name)
-        assert not os.get_inheritable(taken)  # no child of the host may hold it
-        os.write(told, b"x")
-        assert eventually(lambda: notify.problem is not None)  # it was taken, and is none
-    notify.close()
-    os.close(told)
-
-
-def test_without_room_for_it_a_run_is_not_traced(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run goes on, and its result says why nothing was told."""
-
-    def none(*_: object) -> int:
-        raise OSError(24, "Too many open files")
-
-    asking(arena)
-    monkeypatch.setattr("skillrun.launch.audit.Audit.opened", lambda _: "not here")
-    monkeypatch.setattr("skillrun.launch.notify.os.eventfd", none)
-    with arena.runner("level-1") as runner:
-        result = runner.run("demo", trace=True)
-    assert result.exit_code == 3
-    warned = [one.message for one in result.warnings if one.rule == "trace-unavailable"]
-    assert len(warned) == 1
-    assert "Too many open files" in warned[0]
-    arena.assert_clean()
-
-
-def test_a_listening_that_can_not_begin_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host that has no thread left keeps no descriptor of the attempt."""
-
-    def none(_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    before = Holdings.now()
-    monkeypatch.setattr(threading.Thread, "start", none)
-    with pytest.raises(RuntimeError):
-        Notify(os.uname().machine)
-    assert not before.leaked()
-
-
-def test_the_log_is_read_while_it_is_open(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Landlock logged is taken before the log is closed."""
-
-    class Log:
-        closed = False
-
-        def denied(self, pid: int) -> tuple[Suspect, ...]:
-            assert not self.closed
-            return (Suspect("read", Path(f"/of/{pid > 1}"), "kernel"),)
-
-        def close(self) -> None:
-            self.closed = True
-
-    log = Log()
-    monkeypatch.setattr("skillrun.launch.audit.Audit.opened", lambda _: log)
-    arena.script("raise SystemExit(3)")
-    with arena.runner("level-1") as runner:
-        result = runner.run("demo", trace=True)
-    assert log.closed
-    assert Path("/of/True") in [one.path for one in result.denials]
     arena.assert_clean()
 
 
