@@ -19,11 +19,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from arena import Holdings, eventually
 
-from skillrun.confine import calls
+from skillrun.confine import calls, child
 from skillrun.launch.asked import Asked, Asking
+from skillrun.launch.capture import Keep
 from skillrun.launch.denials import Suspect
 from skillrun.launch.notify import Notify
 from skillrun.launch.physical import Walk
+from skillrun.running.call import Call
+from skillrun.running.listener import Listener
 from skillrun.sandbox.linux.telling import WAYS, program
 
 if TYPE_CHECKING:
@@ -219,4 +222,30 @@ def test_the_log_is_read_while_it_is_open(arena: Arena, monkeypatch: pytest.Monk
         result = runner.run("demo", trace=True)
     assert log.closed
     assert Path("/of/True") in [one.path for one in result.denials]
+    arena.assert_clean()
+
+
+def test_the_socket_never_becomes_the_scripts() -> None:
+    """Whatever a plan says of what is told, the last descriptor of a traced run is not one of the script's."""
+    for words in ("", "zz", None):
+        assert child.split({"told": words}, [5, 6, 7, 8]) == ([5, 6, 7], 8)
+    assert child.split({}, [5, 6, 7, 8]) == ([5, 6, 7, 8], None)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_events_of_a_traced_run_come_over_the_fourth_descriptor(arena: Arena, level: str) -> None:
+    """With events asked for, the socket of the listener is the fifth that is sent, and still not the script's."""
+    arena.script(
+        "import os\n"
+        "def there(n):\n"
+        "    try: return bool(os.fstat(n))\n"
+        "    except OSError: return False\n"
+        "os.write(3, b'an event')\n"
+        "print([n for n in range(256) if there(n)])\n"
+    )
+    events = Keep(1000)
+    with arena.runner(level) as runner:
+        result = runner.run_call(Call("demo", trace=True), Listener(events=events))
+    assert result.stdout.text == "[0, 1, 2, 3]\n", result.stderr.text
+    assert events.captured().text == "an event"
     arena.assert_clean()
