@@ -278,6 +278,8 @@ class Runner:
                 listener = replace(listener, on_start=traced.watching(listener.on_start), told=traced.told)
                 outcome = self._drive(plan, call.stdin, listener, ready.policy.limits, scratch)
             plan = replace(plan, warnings=(*plan.warnings, *traced.problems()))
+            verdict = judge(outcome, ready.policy)
+            told = traced.suspects(plan, ready.policy, chosen.probe) if failed(verdict) else ()
             if listener.collect is not None:
                 listener.collect(scratch / OUTPUT)
             left = violations(
@@ -288,8 +290,6 @@ class Runner:
                 skill_roots=self._guards.skill_roots,
                 obeyed=partial(obeyed_in, surroundings=self._surroundings),
             )
-            verdict = judge(outcome, ready.policy)
-            told = traced.suspects(plan, ready.policy, chosen.probe) if failed(verdict) else ()
             denied = denials(
                 ready,
                 verdict,

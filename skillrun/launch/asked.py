@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from skillrun.launch.denials import KERNEL, MOST, NETWORK, Suspect, permitted, within
+from skillrun.launch.denials import KERNEL, MOST, NETWORK, Suspect, permitted
 from skillrun.launch.physical import Walk
+from skillrun.permissions.capabilities import inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,16 +25,10 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 2.0  # seconds of looking: a script can ask without end for what takes long to look up
 _WORLD: Final = 2  # the level with a root of its own
 # What a run has of its own under a name that this host uses for something else: at every level, and at that one.
-_OWN: Final = (
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/fd",
+_OWN: Final = tuple(
+    map(Path, ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"))
 )
-_OWN_WORLD: Final = ("/dev", "/etc/passwd", "/etc/group")
+_OWN_WORLD: Final = tuple(map(Path, ("/dev", "/etc/passwd", "/etc/group")))
 _TEMPORARY: Final = (Path("/tmp"), Path("/dev/shm"))  # noqa: S108 - the names of a world's own folders
 
 
@@ -74,21 +69,28 @@ class Asking:
         """Return what was asked for with its physical path, None where the run got it or nobody would have."""
         try:
             physical = self.walk.to(path, follows=way.follows)
-            if physical is None or self._own(Path(path), physical, way):
-                return None
-            there = os.path.lexists(physical)
-            reads, writes = permitted(self.policy, physical, self.probe)
-            if (writes if way.writes else reads) or (way.there and not there):
-                return None
-            if way.there is False and there and self._sees(physical, reads=reads):
-                return None
-            # A name is made and removed in its folder; what is changed is the file.
-            target = physical if there and way.follows else physical.parent
-            if not os.access(target, os.W_OK if way.writes else os.R_OK):
+            if physical is None or self._own(Path(path), physical, way) or not self._kept(physical, way):
                 return None
         except (OSError, ValueError):
             return None
         return Suspect("write" if way.writes else "read", physical, KERNEL)
+
+    def _kept(self, physical: Path, way: Way) -> bool:
+        """Whether the policy keeps it from the run, and nothing else does.
+
+        Raises OSError and ValueError where it can't be looked up.
+        """
+        there = os.path.lexists(physical)
+        if way.there and not there:
+            return False
+        reads, writes = permitted(self.policy, physical, self.probe)
+        if writes if way.writes else reads:
+            return False
+        if way.there is False and there and self._sees(physical, reads=reads):
+            return False
+        # A name is made and removed in its folder; what is changed is the file.
+        target = physical if there and way.follows else physical.parent
+        return os.access(target, os.W_OK if way.writes else os.R_OK)
 
     def _sees(self, physical: Path, *, reads: bool) -> bool:
         """Whether a name of this host is there for the run, too: a world has only what is granted, and what leads to it."""
@@ -99,10 +101,10 @@ class Asking:
         """Whether the run has something of its own under this name, and so asked for nothing of this host."""
         world = self.plan.level == _WORLD
         for place in (*_OWN, *(_OWN_WORLD if world else ())):
-            if within(path, Path(place)) or within(physical, Path(place)):
+            if inside(path, place) or inside(physical, place):
                 return True
-        temporary = any(within(physical, place) for place in _TEMPORARY)
-        if not world or not temporary or any(within(physical, rule.path) for rule in self.policy.rules):
+        temporary = any(inside(physical, place) for place in _TEMPORARY)
+        if not world or not temporary or any(inside(physical, rule.path) for rule in self.policy.rules):
             return False
         if way.writes:
             self.made.add(physical)

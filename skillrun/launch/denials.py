@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from skillrun.errors import SkillrunError
 from skillrun.launch.physical import Walk
 from skillrun.launch.result import Denial, Termination
+from skillrun.permissions.capabilities import inside
 from skillrun.resources import table
 from skillrun.sandbox.complete import protected_names
 from skillrun.sandbox.policy import Access, Policy
@@ -154,7 +155,7 @@ def _helps(suspect: Suspect, allowed: Grant) -> bool:
     if suspect.operation == "read":
         return allowed.allows_read(path)
     covered = (kept.path for kept in protected_names((path,), ()))
-    return allowed.allows_write(path) and not any(within(path, other) for other in covered)
+    return allowed.allows_write(path) and not any(inside(path, other) for other in covered)
 
 
 def _sure(suspect: Suspect, physical: Path | None, policy: Policy, probe: Probe) -> Suspect | None:
@@ -183,21 +184,16 @@ def _sure(suspect: Suspect, physical: Path | None, policy: Policy, probe: Probe)
 
 def permitted(policy: Policy, path: Path, probe: Probe) -> tuple[bool, bool]:
     """Whether a run may read and write a physical path; a grant inside of something that is kept wins, as scratch does."""
-    rules = [rule for rule in policy.rules if within(path, rule.path)]
+    rules = [rule for rule in policy.rules if inside(path, rule.path)]
     kept = [
         one
         for one in policy.kept
-        if within(path, one.path) and not any(one.path in rule.path.parents for rule in rules)
+        if inside(path, one.path) and not any(one.path in rule.path.parents for rule in rules)
     ]
     if any(not one.readable for one in kept):
         return False, False
     writes = not kept and any(rule.access is Access.WRITE for rule in rules)
-    return bool(rules) or any(within(path, Path(place.path)) for place in probe.system), writes
-
-
-def within(path: Path, root: Path) -> bool:
-    """Whether a physical path is a folder, or lies in it."""
-    return path == root or root in path.parents
+    return bool(rules) or any(inside(path, Path(place.path)) for place in probe.system), writes
 
 
 @functools.cache
