@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from skillrun import log
 from skillrun.host import Host
 from skillrun.launch.aftermath import violations
-from skillrun.launch.denials import denials
+from skillrun.launch.denials import denials, failed
 from skillrun.launch.drive import Drive
 from skillrun.launch.placeholders import Placeholders
 from skillrun.launch.platform import launcher
@@ -282,8 +282,9 @@ class Runner:
                     listener.on_plan(ready, plan)
                 listener = replace(listener, on_start=traced.watching(listener.on_start), told=traced.told)
                 outcome = self._drive(plan, call.stdin, listener, ready.policy.limits, scratch)
-            told = traced.suspects(plan, ready.policy, chosen.probe)
             plan = replace(plan, warnings=(*plan.warnings, *traced.problems()))
+            verdict = judge(outcome, ready.policy)
+            told = traced.suspects(plan, ready.policy, chosen.probe) if failed(verdict) else ()
             if listener.collect is not None:
                 listener.collect(scratch / OUTPUT)
             left = violations(
@@ -294,7 +295,6 @@ class Runner:
                 skill_roots=self._guards.skill_roots,
                 obeyed=partial(obeyed_in, surroundings=self._surroundings),
             )
-            verdict = judge(outcome, ready.policy)
             denied = denials(
                 ready,
                 verdict,

@@ -4,6 +4,7 @@ Numbers from 424 on are the same on every architecture; the few older ones stand
 """
 
 import ctypes
+import errno
 import os
 import struct
 import sys
@@ -16,6 +17,7 @@ _LOCKED.syscall.restype = ctypes.c_long
 
 MACHINE = os.uname().machine
 _NEW_LISTENER = 1 << 3  # SECCOMP_FILTER_FLAG_NEW_LISTENER, Linux 5.0
+_WAIT_KILLABLE = 1 << 5  # SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, Linux 5.19
 _OLD = {  # <asm/unistd_64.h> and <asm-generic/unistd.h>
     "x86_64": {"clone": 56, "capset": 126, "seccomp": 317, "pivot_root": 155},
     "aarch64": {"clone": 220, "capset": 91, "seccomp": 277, "pivot_root": 41},
@@ -114,10 +116,18 @@ def install_filter(program: bytes) -> None:
 
 
 def install_listener(program: bytes) -> int:
-    """Load a filter program that tells of calls, and return the descriptor they are told on (seccomp_unotify(2))."""
+    """Load a filter program that tells of calls, and return the descriptor they are told on (seccomp_unotify(2)).
+
+    Once a call was told, only what kills its process interrupts it: else a timer would make every open(2) fail.
+    """
     buffer = ctypes.create_string_buffer(program, len(program))
     fprog = struct.pack("=HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
-    return syscall(_OLD["seccomp"], "seccomp", 1, _NEW_LISTENER, fprog)
+    try:
+        return syscall(_OLD["seccomp"], "seccomp", 1, _NEW_LISTENER | _WAIT_KILLABLE, fprog)
+    except CallError as problem:
+        if problem.errno != errno.EINVAL:
+            raise
+        return syscall(_OLD["seccomp"], "seccomp", 1, _NEW_LISTENER, fprog)
 
 
 def landlock_abi() -> int:

@@ -124,7 +124,7 @@ def steps(
 
 def split(plan: dict[str, Any], descriptors: list[int]) -> tuple[list[int], int | None]:
     """Tell the run's own descriptors from the socket of a traced run, which the script never gets."""
-    return (descriptors[:-1], descriptors[-1]) if plan.get("told") else (descriptors, None)
+    return (descriptors[:-1], descriptors[-1]) if "told" in plan else (descriptors, None)
 
 
 def tell(plan: dict[str, Any], telling: int) -> None:

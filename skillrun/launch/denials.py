@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun.errors import SkillrunError
+from skillrun.launch.physical import Walk
 from skillrun.launch.result import Denial, Termination
+from skillrun.permissions.capabilities import inside
 from skillrun.resources import table
 from skillrun.sandbox.complete import protected_names
 from skillrun.sandbox.policy import Access, Policy
@@ -40,20 +42,6 @@ MOST: Final = 10
 """Denials told at most: a script may print what looks like thousands."""
 _CANDIDATES: Final = 200
 _LONGEST_PATH: Final = 4096  # PATH_MAX
-_WORLD: Final = 2  # the level with a root of its own
-# What a run has of its own under a name that this host uses for something else: at every level, and at that one.
-_OWN: Final = (
-    "/proc",
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/fd",
-)
-_OWN_WORLD: Final = ("/dev", "/etc/passwd", "/etc/group")
-_TEMPORARY: Final = (Path("/tmp"), Path("/dev/shm"))  # noqa: S108 - the names of a world's own folders
 _LOOKED_AT: Final = 128 << 10  # characters of stderr, its last ones: a script that fails says why at its end
 
 
@@ -125,62 +113,17 @@ def suspects(stderr: str, cwd: Path) -> Iterator[Suspect]:
 def confirmed(found: Iterable[Suspect], policy: Policy, probe: Probe) -> tuple[Suspect, ...]:
     """Keep what the sandbox does keep from this run and the caller could do, each once, with its operation."""
     kept: dict[tuple[str, Path | None], Suspect] = {}
+    walk = Walk.here()
     for _, suspect in zip(range(_CANDIDATES), found, strict=False):
         if suspect.path is None:
             sure: Suspect | None = None if policy.network else suspect
         else:
-            sure = _sure(suspect, suspect.path, policy, probe)
+            sure = _sure(suspect, walk.to(str(suspect.path)), policy, probe)
         if sure is not None:
             kept.setdefault((sure.operation, sure.path), sure)
         if len(kept) >= MOST:
             break
     return tuple(kept.values())
-
-
-def denied(asked: Iterable[Suspect], plan: LaunchPlan, policy: Policy, probe: Probe) -> Iterator[Suspect]:
-    """Keep of what a run asked the kernel for what its policy denies and the caller could do; MOST at most.
-
-    Looking for what is not there is no denial: every program looks in many places.
-    """
-    found: dict[Suspect, None] = {}
-    for one in asked:
-        sure = _kept_from(one, plan, policy, probe) if one.path is not None or not policy.network else None
-        if sure is not None:
-            found[sure] = None
-        if len(found) >= MOST:
-            break
-    yield from found
-
-
-def _kept_from(one: Suspect, plan: LaunchPlan, policy: Policy, probe: Probe) -> Suspect | None:
-    """Return what was asked for with its physical path, None where the run got it or nobody would have."""
-    if one.path is None:
-        return one
-    try:
-        physical = Path(os.path.realpath(one.path))
-        there = physical.exists()
-    except (OSError, ValueError):
-        return None
-    if any(
-        _within(one.path, Path(place)) for place in (*_OWN, *(_OWN_WORLD if plan.level == _WORLD else ()))
-    ):
-        return None
-    if plan.level == _WORLD and one.operation == "write" and _scratched(physical, policy):
-        return None
-    reads, writes = _allowed(policy, physical, probe)
-    if one.operation == "read":
-        wanted, target, allowed = os.R_OK, physical, reads
-    else:
-        wanted, target, allowed = os.W_OK, physical if there else physical.parent, writes
-    if allowed or not target.exists() or not os.access(target, wanted):
-        return None
-    return Suspect(one.operation, physical, one.evidence)
-
-
-def _scratched(path: Path, policy: Policy) -> bool:
-    """Whether a path lies in a temporary folder of a world's own, and not in something granted that is mounted there."""
-    own = any(_within(path, place) for place in _TEMPORARY)
-    return own and not any(_within(path, rule.path) for rule in policy.rules)
 
 
 def denial(suspect: Suspect, allowed: Grant) -> Denial:
@@ -212,27 +155,26 @@ def _helps(suspect: Suspect, allowed: Grant) -> bool:
     if suspect.operation == "read":
         return allowed.allows_read(path)
     covered = (kept.path for kept in protected_names((path,), ()))
-    return allowed.allows_write(path) and not any(_within(path, other) for other in covered)
+    return allowed.allows_write(path) and not any(inside(path, other) for other in covered)
 
 
-def _sure(suspect: Suspect, path: Path, policy: Policy, probe: Probe) -> Suspect | None:
+def _sure(suspect: Suspect, physical: Path | None, policy: Policy, probe: Probe) -> Suspect | None:
     """Return a suspect with its physical path and what was denied of it, None where the sandbox allows it.
 
     Only names are looked up on the disk: the path is a script's own text, and nothing is opened.
     """
+    if physical is None:
+        return None  # in /proc, for one: what a process finds there is its own, and never what we find
     try:
-        physical = Path(os.path.realpath(path))
         there = physical.exists()
     except (OSError, ValueError):
         return None
-    if path.is_relative_to("/proc") or physical.is_relative_to("/proc"):
-        return None  # what a process finds there is its own, and never what we find
-    reads, writes = _allowed(policy, physical, probe)
+    reads, writes = permitted(policy, physical, probe)
     told = suspect.operation
     if there and told != "write" and not reads:
         return Suspect("read", physical, suspect.evidence) if os.access(physical, os.R_OK) else None
     # What is really missing may be read and is not there; only where its folder is hidden was nothing made.
-    if writes or (told == "missing" and (there or _allowed(policy, physical.parent, probe)[0])):
+    if writes or (told == "missing" and (there or permitted(policy, physical.parent, probe)[0])):
         return None
     target = physical if there else physical.parent
     if not target.exists() or not os.access(target, os.W_OK):
@@ -240,22 +182,18 @@ def _sure(suspect: Suspect, path: Path, policy: Policy, probe: Probe) -> Suspect
     return Suspect("write", physical, suspect.evidence)
 
 
-def _allowed(policy: Policy, path: Path, probe: Probe) -> tuple[bool, bool]:
+def permitted(policy: Policy, path: Path, probe: Probe) -> tuple[bool, bool]:
     """Whether a run may read and write a physical path; a grant inside of something that is kept wins, as scratch does."""
-    rules = [rule for rule in policy.rules if _within(path, rule.path)]
+    rules = [rule for rule in policy.rules if inside(path, rule.path)]
     kept = [
         one
         for one in policy.kept
-        if _within(path, one.path) and not any(one.path in rule.path.parents for rule in rules)
+        if inside(path, one.path) and not any(one.path in rule.path.parents for rule in rules)
     ]
     if any(not one.readable for one in kept):
         return False, False
     writes = not kept and any(rule.access is Access.WRITE for rule in rules)
-    return bool(rules) or any(_within(path, Path(place.path)) for place in probe.system), writes
-
-
-def _within(path: Path, root: Path) -> bool:
-    return path == root or root in path.parents
+    return bool(rules) or any(inside(path, Path(place.path)) for place in probe.system), writes
 
 
 @functools.cache

@@ -7,6 +7,7 @@ a script that changes the path meanwhile fools nobody but the log. It needs no p
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import os
@@ -14,37 +15,31 @@ import select
 import socket
 import struct
 import threading
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from skillrun.launch.denials import KERNEL, NETWORK, Suspect
-from skillrun.sandbox.linux.telling import program, told
+from skillrun.launch.asked import Asked
+from skillrun.sandbox.linux.telling import WAYS, program, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from skillrun.sandbox.linux.telling import Told
+    from skillrun.sandbox.linux.telling import Told, Way
 
 # <linux/seccomp.h>: struct seccomp_notif, struct seccomp_notif_resp, and their ioctls.
 _NOTIF: Final = struct.Struct("=QIIiIQ6Q")
 _ANSWER: Final = struct.Struct("=QqiI")
 _RECEIVE, _SEND, _VALID = 0xC0502100, 0xC0182101, 0x40082102
 _CONTINUE: Final = 1  # SECCOMP_USER_NOTIF_FLAG_CONTINUE, Linux 5.5
+_SET_FLAGS, _SYNC = 0x40082104, 1  # SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, Linux 6.6: twice as fast
 _LONGEST_PATH: Final = 4096
 _PAGE: Final = 4096
 _AT_CWD: Final = -100
-_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_TRUNC
 _INET: Final = frozenset({socket.AF_INET, socket.AF_INET6})
-_MOST: Final = 20_000  # different things that are kept of one run; a script can ask without end
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a system call asked for, an absolute path or None for the network."""
-
-    operation: str
-    path: str | None = None
+# What is kept of one run, which can ask without end: so many different things, with so many characters in all.
+_MOST: Final = 20_000
+_ROOM: Final = 2 << 20
+_AGAIN: Final = 50  # milliseconds until descriptors are looked for again where there were none
 
 
 class Notify:
@@ -55,11 +50,18 @@ class Notify:
         self.problem: str | None = None
         self._told: Mapping[int, Told] = told(machine)
         self._asked: dict[Asked, None] = {}
-        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._room = _ROOM
+        with contextlib.ExitStack() as made:
+            # Written to and not closed: a forked copy of this process would hold the other end of a pipe open.
+            self._stop = os.eventfd(0, os.EFD_CLOEXEC)
+            made.callback(os.close, self._stop)
+            self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            made.callback(theirs.close)
+            made.callback(self._ours.close)
+            self._thread = threading.Thread(target=self._listen, name="skillrun-notify", daemon=True)
+            self._thread.start()
+            made.pop_all()
         self._theirs: int | None = theirs.detach()
-        self._stop, self._stopping = os.pipe2(os.O_CLOEXEC)
-        self._thread = threading.Thread(target=self._listen, name="skillrun-notify", daemon=True)
-        self._thread.start()
 
     def take(self) -> int:
         """Give the descriptor over which the run sends its listener, once; it is the taker's to close."""
@@ -71,33 +73,53 @@ class Notify:
         """End the listening."""
         if self._theirs is not None:
             os.close(self.take())
-        os.close(self._stopping)
+        os.eventfd_write(self._stop, 1)
         self._thread.join()
         os.close(self._stop)
         self._ours.close()
 
-    def suspects(self) -> Iterator[Suspect]:
+    def asked(self) -> tuple[Asked, ...]:
         """Give what the run asked for, each once, in the order of asking; whether it was denied is for the policy to say."""
-        for one in list(self._asked):
-            if one.operation == NETWORK:
-                yield Suspect(NETWORK, None, KERNEL)
-            elif one.path is not None:
-                yield Suspect(one.operation, Path(one.path), KERNEL)
+        return tuple(self._asked)
 
     def _listen(self) -> None:
         """Wait for the listener, then for what it tells, until told to stop."""
         try:
-            if not self._readable(self._ours.fileno()):
+            found = self._arrived()
+            if found is None:
                 return
-            words, found, _, _ = socket.recv_fds(self._ours, 64, 1, socket.MSG_CMSG_CLOEXEC)
-            if not found:
-                self.problem = words.decode("ascii", "replace") or None
-                return
-            with contextlib.closing(os.fdopen(found[0], "rb", buffering=0)) as listener:
+            with contextlib.closing(os.fdopen(found, "rb", buffering=0)) as listener:
+                with contextlib.suppress(OSError):
+                    fcntl.ioctl(found, _SET_FLAGS, _SYNC)
                 while self._readable(listener.fileno()):
                     self._one(listener.fileno())
         except OSError as wrong:
             self.problem = f"the listener failed: {wrong.strerror}"
+
+    def _arrived(self) -> int | None:
+        """Wait for the listener; None when there is none, or it is over.
+
+        It is only looked at until there is a descriptor for it: taken without one it would be closed, and every
+        call that is told of would fail.
+        """
+        while self._readable(self._ours.fileno()):
+            # Not by socket.recv_fds: that of Python 3.11, for one, drops its flags, and a listener must reach no child.
+            flags = socket.MSG_PEEK | socket.MSG_CMSG_CLOEXEC
+            words, sent, state, _ = self._ours.recvmsg(64, socket.CMSG_LEN(4), flags)
+            if sent:
+                self._ours.recv(64)
+                return int(struct.unpack("=i", sent[0][2])[0])
+            if not state & socket.MSG_CTRUNC:
+                self.problem = words.decode("ascii", "replace") or None
+                return None
+            self._stopped(_AGAIN)
+        return None
+
+    def _stopped(self, milliseconds: int) -> bool:
+        """Wait to be told to stop, for so long."""
+        waiting = select.poll()
+        waiting.register(self._stop, select.POLLIN)
+        return bool(waiting.poll(milliseconds))
 
     def _readable(self, descriptor: int) -> bool:
         """Wait until there is something to read; False when it is over."""
@@ -105,7 +127,7 @@ class Notify:
         waiting.register(descriptor, select.POLLIN)
         waiting.register(self._stop, select.POLLIN)
         ready = dict(waiting.poll())
-        return bool(ready.get(descriptor, 0) & select.POLLIN)
+        return self._stop not in ready and bool(ready.get(descriptor, 0) & select.POLLIN)
 
     def _one(self, listener: int) -> None:
         """Take one call, write it down, and let it go on."""
@@ -117,34 +139,53 @@ class Notify:
                 return
             raise
         number, pid, _, call, _, _, *arguments = _NOTIF.unpack(buffer)
-        if call in self._told and len(self._asked) < _MOST:
+        if call in self._told and self._room > 0 and len(self._asked) < _MOST:
             found = list(_reads(pid, self._told[call], arguments))
             # The process id may be somebody else's by now; what was read counts only while the call still waits.
             with contextlib.suppress(OSError):
                 fcntl.ioctl(listener, _VALID, struct.pack("=Q", number))
-                self._asked.update(dict.fromkeys(found))
+                self._keep(found)
         with contextlib.suppress(OSError):
-            fcntl.ioctl(listener, _SEND, _ANSWER.pack(number, 0, 0, _CONTINUE))
+            _tell(listener, _ANSWER.pack(number, 0, 0, _CONTINUE))
+
+    def _keep(self, found: list[Asked]) -> None:
+        for one in found:
+            if one not in self._asked:
+                self._asked[one] = None
+                self._room -= len(one.path or "")
+
+
+def _tell(listener: int, answer: bytes) -> None:
+    """Let a call go on; a signal that comes to this thread meanwhile must not leave it waiting."""
+    while True:
+        with contextlib.suppress(InterruptedError):
+            fcntl.ioctl(listener, _SEND, answer)
+            return
 
 
 def _reads(pid: int, call: Told, arguments: list[int]) -> Iterator[Asked]:
     """Give what a call asks for; nothing where its memory can't be read."""
     if call.address is not None:
         if _family(pid, arguments[call.address], arguments[call.address + 1]) in _INET:
-            yield Asked(NETWORK)
+            yield Asked()
         return
-    writes = bool(arguments[call.flags] & _WRITING) if call.writes is None else call.writes
-    for folder, path in call.paths:
-        text = _text(pid, arguments[path])
+    for folder, path, named in call.paths:
+        way = _opening(arguments[call.flags]) if named is None else named
+        text = _text(pid, arguments[path]) if way is not None else None
         if text:
-            base = (
-                _AT_CWD
-                if folder is None
-                else struct.unpack("=i", struct.pack("=I", arguments[folder] & 0xFFFFFFFF))[0]
-            )
+            base = _AT_CWD if folder is None else ctypes.c_int(arguments[folder]).value
             whole = _absolute(pid, base, text)
             if whole is not None:
-                yield Asked("write" if writes else "read", whole)
+                yield Asked(whole, way)
+
+
+def _opening(flags: int) -> Way | None:
+    """Say what open(2) does with a path, None where it gives nothing to read and nothing to write."""
+    if flags & os.O_PATH:
+        return None
+    if flags & os.O_CREAT:
+        return WAYS["make" if flags & os.O_EXCL else "write"]
+    return WAYS["change" if flags & _WRITING else "read"]
 
 
 def _absolute(pid: int, folder: int, text: str) -> str | None:

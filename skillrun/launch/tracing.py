@@ -10,13 +10,13 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillrun.launch.denials import Suspect, denied
 from skillrun.problem import Problem, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from skillrun.launch.audit import Audit
+    from skillrun.launch.denials import Suspect
     from skillrun.launch.notify import Notify
     from skillrun.sandbox.backend import LaunchPlan, Probe
     from skillrun.sandbox.policy import Policy
@@ -28,7 +28,9 @@ class Trace:
 
     audit: Audit | None = None
     notify: Notify | None = None
+    problem: str | None = None
     pid: int | None = None
+    logged: tuple[Suspect, ...] = ()
 
     def marked(self, plan: LaunchPlan) -> LaunchPlan:
         """Return the plan of a run that is told to log its denials."""
@@ -44,7 +46,7 @@ class Trace:
 
     def problems(self) -> tuple[Problem, ...]:
         """Return why the kernel told nothing, if it should have; call it once nothing of the run is left."""
-        wrong = self.notify.problem if self.notify is not None else None
+        wrong = self.problem if self.notify is None else self.notify.problem
         if wrong is None or self.audit is not None:
             return ()
         return (note("trace-unavailable", f"the kernel can't be asked about denials: {wrong}"),)
@@ -63,12 +65,12 @@ class Trace:
 
     def suspects(self, plan: LaunchPlan, policy: Policy, probe: Probe) -> tuple[Suspect, ...]:
         """Give what was denied; call it once nothing of the run is left."""
-        found: dict[Suspect, None] = {}
-        if self.audit is not None and self.pid is not None:
-            found.update(dict.fromkeys(self.audit.denied(self.pid)))
-        if self.notify is not None:
-            found.update(dict.fromkeys(denied(self.notify.suspects(), plan, policy, probe)))
-        return tuple(found)
+        if self.notify is None:
+            return self.logged
+        from skillrun.launch.asked import Asking  # noqa: PLC0415 - hardly any run is traced
+
+        asked = Asking(plan, policy, probe).denied(self.notify.asked())
+        return tuple(dict.fromkeys((*self.logged, *asked)))
 
 
 @contextlib.contextmanager
@@ -81,11 +83,17 @@ def trace(probe: Probe, *, wanted: bool) -> Iterator[Trace]:
     from skillrun.launch.notify import Notify  # noqa: PLC0415 - as above
 
     opened = Audit.opened(probe.landlock)
-    audit = None if isinstance(opened, str) else opened
-    notify = Notify(probe.machine)
+    made = Trace(None if isinstance(opened, str) else opened)
     try:
-        yield Trace(audit, notify)
+        try:
+            made.notify = Notify(probe.machine)
+        except (OSError, RuntimeError) as wrong:  # descriptors or threads have run out
+            made.problem = getattr(wrong, "strerror", None) or str(wrong)
+        yield made
+        if made.audit is not None and made.pid is not None:
+            made.logged = made.audit.denied(made.pid)  # while the log is open
     finally:
-        notify.close()
-        if audit is not None:
-            audit.close()
+        if made.notify is not None:
+            made.notify.close()
+        if made.audit is not None:
+            made.audit.close()

@@ -195,6 +195,126 @@ def test_a_kernel_without_listeners_is_said(
     arena.assert_clean()
 
 
+COMMON = """
+import os, subprocess
+os.chdir("out")
+subprocess.run(["/bin/mkdir", "-p", os.environ["WORKSPACE"] + "/out/x/y"], check=True)
+os.symlink({data!r}, "link"); os.rename("link", "renamed"); os.symlink({data!r}, "other"); os.unlink("other")
+def asking(call, *arguments):
+    try: call(*arguments)
+    except OSError: pass
+asking(os.symlink, "nowhere", "renamed")
+asking(os.mkdir, {folder!r})
+asking(os.unlink, {folder!r} + "/absent")
+asking(os.rename, {folder!r} + "/absent", "here")
+asking(os.open, {folder!r}, os.O_PATH)
+asking(os.open, {folder!r} + "/absent", os.O_WRONLY)
+for path in ("/dev/stdin", "/dev/../dev/stdin", "/tmp/../proc/self/status", "proc/status", "/dev/stdout"):
+    asking(open, path)
+for number in range(1500): os.symlink("l%d" % (number + 1), "l%d" % number)
+os.symlink({data!r}, "l1500")
+asking(open, "l0")
+asking(open, "l1455")
+raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_nobody_would_have_got_is_no_denial(arena: Arena, level: str) -> None:
+    """What is there already or not there, a link's own name, what /proc says of the owner, a chain that has no end."""
+    folder = arena.root / "folder"
+    folder.mkdir()
+    data = folder / "data"
+    data.write_text("content")
+    (arena.workspace / "proc").symlink_to("/proc/self")
+    arena.script(COMMON.format(data=str(data), folder=str(folder)))
+    stdin = os.dup(0)
+    try:
+        with data.open() as mine, arena.runner(level) as runner:
+            os.dup2(mine.fileno(), 0)  # what /dev/stdin leads to for the owner
+            result = runner.run("demo", trace=True)
+    finally:
+        os.dup2(stdin, 0)
+        os.close(stdin)
+    assert result.exit_code == 3, result.stderr.text
+    assert not result.denials
+    arena.assert_clean()
+
+
+def test_what_a_run_made_for_itself_is_no_denial(arena: Arena) -> None:
+    """At level 2 a name in /tmp is the run's own once it has made it, whatever the host has there."""
+    hosts = arena.root / "cache"
+    hosts.mkdir()
+    (hosts / "entry").write_text("the host's")
+    arena.script(
+        f"import os\nos.makedirs({str(hosts)!r}, exist_ok=True)\nopen({str(hosts)!r} + '/entry', 'w').close()\n"
+        f"open({str(hosts)!r} + '/entry').close()\nos.listdir({str(hosts)!r})\nraise SystemExit(3)\n"
+    )
+    with arena.runner("level-2") as runner:
+        result = runner.run("demo", trace=True)
+    assert result.exit_code == 3, result.stderr.text
+    assert not result.denials
+    arena.assert_clean()
+
+
+TABLE = """
+import ctypes, os, signal
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+skipped = {skipped!r}
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+for number in range(480):
+    for value in (-1, 0):
+        if number in skipped: continue
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(2)
+            got = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(value)] * 6)
+            os._exit(ctypes.get_errno() if got < 0 else 200)
+        print(number, value, os.waitpid(pid, 0)[1])
+"""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_system_call_answers_otherwise_when_it_is_traced(arena: Arena, level: str) -> None:
+    """The second filter changes the answer of no call, whatever the first one says of it."""
+    # What forks, waits, ends or signals says nothing by its exit status: <asm/unistd_64.h>, <asm-generic/unistd.h>.
+    x86 = {
+        7,
+        15,
+        34,
+        56,
+        57,
+        58,
+        60,
+        61,
+        62,
+        109,
+        112,
+        130,
+        200,
+        231,
+        234,
+        247,
+        270,
+        271,
+        232,
+        281,
+        202,
+        23,
+        127,
+        128,
+    }
+    arm = {72, 73, 93, 94, 95, 98, 129, 130, 131, 133, 137, 139, 154, 157, 220, 260, 22}
+    arena.script(TABLE.format(skipped=x86 if os.uname().machine == "x86_64" else arm))
+    with arena.runner(level) as runner:
+        plain, traced = runner.run("demo"), runner.run("demo", trace=True)
+    assert plain.exit_code == 0, plain.stderr.text
+    assert len(plain.stdout.text.splitlines()) > 800
+    assert traced.stdout.text == plain.stdout.text
+    arena.assert_clean()
+
+
 def test_an_unconfined_run_is_not_traced(arena: Arena) -> None:
     """Where nothing is denied there is nothing to tell, and nothing to explain."""
     asking(arena)

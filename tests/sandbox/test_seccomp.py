@@ -456,9 +456,7 @@ def test_a_traced_run_tells_of_the_named_calls_and_allows_the_rest(machine: str)
     """The second filter of a traced run answers "tell" for each call of trace.yaml, and never refuses or kills."""
     architecture, column = MACHINES[machine]
     rows = yaml.safe_load((PROFILES / "trace.yaml").read_text())
-    assert all(
-        set(row) <= {"call", "paths", "flags", "does", "address", "why"} and row["why"] for row in rows
-    )
+    assert all(set(row) <= {"call", "paths", "flags", "address", "why"} and row["why"] for row in rows)
     wanted = {NUMBERS[row["call"]][column] for row in rows} - {None}
     for number in range(500):
         answer = interpret(telling.program(machine), Call(number, (0,) * 6, architecture))

@@ -20,14 +20,35 @@ _NUMBER, _ARCHITECTURE = 0, 4
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """What is done at a path: whether it writes, whether the path must be there (None: no matter), and links at its end.
+
+    A call that finds a path there that must not be, or none that must, fails before any sandbox is asked.
+    """
+
+    writes: bool
+    there: bool | None = True
+    follows: bool = True
+
+
+WAYS: Final = {
+    "read": Way(writes=False),
+    "change": Way(writes=True),
+    "write": Way(writes=True, there=None),
+    "make": Way(writes=True, there=False, follows=False),
+    "remove": Way(writes=True, follows=False),
+    "put": Way(writes=True, there=None, follows=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """What a system call says: which of its arguments are paths (a folder's descriptor or None, the path), or an address.
 
-    `writes` is whether it changes something; None: the open(2) flags in argument `flags` say it.
+    A path has its way; None: the open(2) flags in argument `flags` say it.
     """
 
-    paths: tuple[tuple[int | None, int], ...] = ()
-    writes: bool | None = None
+    paths: tuple[tuple[int | None, int, Way | None], ...] = ()
     flags: int = 0
     address: int | None = None
 
@@ -41,8 +62,10 @@ def told(machine: str) -> Mapping[int, Told]:
         number = numbers[row["call"]][column]
         if number is not None:
             found[number] = Told(
-                tuple((folder, path) for folder, path in row.get("paths", ())),
-                row["does"] == "write" if "does" in row else None,
+                tuple(
+                    (folder, path, WAYS[does[0]] if does else None)
+                    for folder, path, *does in row.get("paths", ())
+                ),
                 row.get("flags", 0),
                 row.get("address"),
             )
