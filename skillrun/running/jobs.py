@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextvars
 import secrets
 import threading
@@ -29,14 +28,17 @@ class Job:
     def __init__(self, end: Callable[[], object]) -> None:
         self.token = secrets.token_hex(16)
         self._end = end
-        self._future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        # Not a future of `concurrent`: it brings logging, which the command line does without.
+        self._over = threading.Event()
+        self._result: Any = None
+        self._problem: BaseException | None = None
         self._tail = bytearray()
         self._lock = threading.Lock()
 
     @property
     def done(self) -> bool:
         """Whether it is over."""
-        return self._future.done()
+        return self._over.is_set()
 
     def output(self) -> str:
         """Return the end of what was put out so far."""
@@ -45,7 +47,10 @@ class Job:
 
     def result(self) -> Any:
         """Wait for the end, and return or raise what came of it."""
-        return self._future.result()
+        self._over.wait()
+        if self._problem is not None:
+            raise self._problem
+        return self._result
 
     def cancel(self) -> None:
         """Ask for its end; it is over when `done` says so."""
@@ -60,9 +65,10 @@ class Job:
     def work(self, work: Callable[[Job], Any]) -> None:
         """Do the work, in the job's own thread."""
         try:
-            self._future.set_result(work(self))
+            self._result = work(self)
         except BaseException as problem:  # noqa: BLE001 - it comes out of `result`
-            self._future.set_exception(problem)
+            self._problem = problem
+        self._over.set()
 
 
 class Jobs:

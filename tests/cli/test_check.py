@@ -30,7 +30,7 @@ def commit(folder: Path) -> None:
 
 
 def at_a_terminal(desk: Desk, answer: str, *words: str) -> tuple[int, str]:
-    """Run skillrun with a terminal, type an answer, and return exit code and what was seen."""
+    """Run skillrun with a terminal, type an answer to its question, and return exit code and what was seen."""
     ours, theirs = pty.openpty()
     try:
         process = subprocess.Popen(
@@ -42,8 +42,7 @@ def at_a_terminal(desk: Desk, answer: str, *words: str) -> tuple[int, str]:
             stderr=theirs,
         )
         os.close(theirs)
-        os.write(ours, answer.encode())
-        seen = b""
+        seen, typed = b"", False
         while True:
             try:
                 data = os.read(ours, 4096)
@@ -52,6 +51,9 @@ def at_a_terminal(desk: Desk, answer: str, *words: str) -> tuple[int, str]:
             if not data:
                 break
             seen += data
+            if b"type yes" in seen and not typed:  # what is typed before the question is no answer to it
+                typed = True
+                os.write(ours, answer.encode())
         return process.wait(30), seen.decode()
     finally:
         os.close(ours)
