@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
 
-from skillrun.tools.asking import Answers, Asked, InputRequiredError, Question, current_answers, question_of
+from skillrun.tools.asking import (
+    Answer,
+    Answers,
+    Asked,
+    InputRequiredError,
+    Question,
+    current_answers,
+    question_of,
+)
 from skillrun.tools.outcome import ToolError
 
 if TYPE_CHECKING:
@@ -35,7 +43,7 @@ class _Open:
             return _CANCEL
         key = self._answers.next_key() if self._answers is not None else "q0"
         try:
-            question = _question(key, params)
+            question = question_from(key, params)
             if self._answers is None:
                 self._question = question
                 return _CANCEL
@@ -46,9 +54,7 @@ class _Open:
         except ToolError as wrong:
             self._problem = wrong
             return _CANCEL
-        if not answer.accepted:
-            return types.ElicitResult(action="decline")
-        return types.ElicitResult(action="accept", content=dict(answer.values))
+        return answer_of(answer)
 
     def check(self) -> None:
         """Raise Asked for a question that waits, InputRequiredError where nobody can be asked, ToolError for a wrong one."""
@@ -90,7 +96,15 @@ class Relay:
         return _CANCEL if found is None else found.answered(params)
 
 
-def _question(key: str, params: types.ElicitRequestParams) -> Question:
+def answer_of(answer: Answer) -> types.ElicitResult:
+    """Return a person's answer in the words of the protocol."""
+    if not answer.accepted:
+        return types.ElicitResult(action="decline")
+    return types.ElicitResult(action="accept", content=dict(answer.values))
+
+
+def question_from(key: str, params: types.ElicitRequestParams) -> Question:
+    """Return what a server asks as a question of ours. Raises ToolError for one that can't be asked."""
     if isinstance(params, types.ElicitRequestURLParams):
         return question_of(key, params.message, {}, params.url)
     given = params.requested_schema

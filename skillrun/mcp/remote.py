@@ -21,12 +21,14 @@ from mcp.client.client import Client
 
 from skillrun.errors import UsageError
 from skillrun.mcp.far import far_server
+from skillrun.mcp.far_tasks import FarTask, FarTasks, Handed, carried_on, far_task, load
 from skillrun.mcp.relay import Relay
 from skillrun.problem import error, warning
 from skillrun.report.document import clean as cleaned
 from skillrun.tools.names import Identity, script_name, with_hash
 from skillrun.tools.outcome import Attachment, Outcome, ToolError, clean
 from skillrun.tools.schema import checked_schema
+from skillrun.tools.task import Status, Task, came_of
 from skillrun.tools.tool import Tool, report
 from skillrun.tools.underway import underway
 
@@ -88,8 +90,27 @@ class RemoteTool(Tool):
         return ("mcp", *self.server.command, self.server.ceiling, self.told.name, self.digest)
 
     def run(self, call: ToolCall, arguments: dict[str, Any]) -> Outcome:  # noqa: ARG002 - the one signature of all tools
-        """Call the tool in its server."""
-        return _outcome(self._connection.call(self.told.name, arguments))
+        """Call the tool in its server, which may answer with a task."""
+        result = self._connection.call(self.told.name, arguments)
+        if not isinstance(result, Handed):
+            return _outcome(result)
+        made = result.created
+        task = far_task(
+            made.task_id,
+            Status.WORKING,
+            made.status_message,
+            made.poll_interval_ms,
+            send=self._connection.request,
+        )
+        return came_of(task)
+
+    def task(self, state: Mapping[str, Any], *, tool_call: ToolCall | None = None) -> FarTask:  # noqa: ARG002 - the one signature of all tools
+        """Return a task of the server."""
+        return load(state, self._connection.request)
+
+    def carry_on(self, call: ToolCall, arguments: dict[str, Any], task: Task) -> Outcome:  # noqa: ARG002 - as above
+        """Ask the server how far its task is."""
+        return carried_on(load(task.state(), self._connection.request), _outcome)
 
 
 def digest_of(told: types.Tool) -> str:
@@ -117,6 +138,17 @@ class Connection:
             result = self._called(name, arguments)
         asked.check()
         return result
+
+    def request(self, request: types.Request[Any, Any], result: type[Any]) -> Any:
+        """Send a request of an extension and wait. Raises ToolError when it fails."""
+
+        async def sending() -> Any:
+            return await self.client.session.send_request(request, result, request_read_timeout_seconds=START)
+
+        try:
+            return self.portal.call(sending)
+        except (Exception, CancelledError) as wrong:  # noqa: BLE001 - whatever the SDK raises for a server that is gone
+            raise ToolError(f"the server `{self.listed.name}`: {clean(str(wrong))[:_LONGEST]}") from None
 
     def _called(self, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
         context = contextvars.copy_context()  # the client tells of progress in a task of its own
@@ -173,7 +205,7 @@ def _start(
     try:
         wire = far_server(listed.name, words, {**environ, **listed.env})
         relay = Relay()
-        client = Client(wire, read_timeout_seconds=START, elicitation_callback=relay)
+        client = Client(wire, read_timeout_seconds=START, elicitation_callback=relay, extensions=[FarTasks()])
         stack.enter_context(portal.wrap_async_context_manager(client))
         told = portal.call(_tools, client)
     except Exception as wrong:  # noqa: BLE001 - whatever a stranger's server does at its start

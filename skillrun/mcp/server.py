@@ -16,6 +16,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 import skillrun
 from skillrun.errors import SkillrunError, UsageError
@@ -36,6 +37,7 @@ from skillrun.tools.asking import Answers, Question, answering
 from skillrun.tools.outcome import ToolCall, error_of
 from skillrun.tools.script_tool import ScriptTool
 from skillrun.tools.selection import similar
+from skillrun.tools.task import Task
 from skillrun.tools.terms import agreed
 from skillrun.tools.underway import Underway
 
@@ -60,6 +62,7 @@ NAME: Final = "skillrun"
 LOOK: Final = 2.0
 """Seconds between two looks whether skills have changed on disk."""
 _FRESH: Final = CacheHint(ttl_ms=int(LOOK * 1000), scope="private")
+_POLL, _LONGEST_POLL = 1.0, 30.0  # seconds between two looks at a task: whoever called waits for its end
 _MOST_TOLD: Final = 1_000  # clients of the era of the handshake that are told of changes
 _INSTRUCTIONS: Final = (
     "Each tool runs one script of a skill in a sandbox. A result that is an error says how the script ended; "
@@ -159,18 +162,35 @@ class Service:
     async def _settled(
         self, ctx: Context, offered: Offered, call: ToolCall, word: _Word
     ) -> Outcome | types.InputRequiredResult:
-        """Make a call until none of its questions is open, or the client has to ask by itself."""
-        asking = word.asking
-        while True:
-            outcome = await self._made(ctx, offered, call, replace(word, asking=asking))
-            if not isinstance(outcome.waiting, Question):
-                return outcome
-            found = await put(ctx, asking, outcome.waiting, call.name, self.approvals)
-            if isinstance(found, types.InputRequiredResult):
-                return found
-            asking = found
+        """Make a call until none of its questions is open and its task is over, or the client has to ask by itself."""
+        task: Task | None = None
+        try:
+            while True:
+                outcome = await self._made(ctx, offered, call, word, task)
+                waits = outcome.waiting
+                if isinstance(waits, Task):
+                    task = waits
+                    await anyio.sleep(min(task.poll_interval or _POLL, _LONGEST_POLL))
+                elif isinstance(waits, Question):
+                    if task is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                        # It would make the call anew with its answer, and the work would be done twice.
+                        told = "it asks a person in the middle of long work, and can't be answered then"
+                        raise RefusedError(told)  # noqa: TRY301 - the task is cancelled below
+                    found = await put(ctx, word.asking, waits, call.name, self.approvals)
+                    if isinstance(found, types.InputRequiredResult):
+                        return found
+                    word = replace(word, asking=found)
+                else:
+                    return outcome
+        except BaseException:
+            if task is not None:  # nobody waits for it any more
+                with anyio.CancelScope(shield=True), contextlib.suppress(Exception):
+                    await anyio.to_thread.run_sync(task.cancel)
+            raise
 
-    async def _made(self, ctx: Context, offered: Offered, call: ToolCall, word: _Word) -> Outcome:
+    async def _made(
+        self, ctx: Context, offered: Offered, call: ToolCall, word: _Word, task: Task | None
+    ) -> Outcome:
         def look(ready: Ready, plan: LaunchPlan) -> None:
             confined(plan)
             if word.compare is not None:
@@ -182,6 +202,8 @@ class Service:
         try:
             with answers:  # the thread that makes the call sees what its maker does
                 work = functools.partial(offered.turn.answer, call)
+                if task is not None:
+                    work = functools.partial(offered.turn.carry_on, call, task)
                 return await self.calls.make(call.id, Underway(look), work, ctx.session)
         finally:
             self.approved.discard(call.id)

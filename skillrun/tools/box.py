@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from skillrun.runner import Runner
     from skillrun.tools.selection import Choice
+    from skillrun.tools.task import Task
 
 log: Final = logging.getLogger("skillrun.tools")
 MAX_TOOLS: Final = 128
@@ -88,6 +89,17 @@ class Turn:
         if found is None:
             return self.box.dispatcher.refuse(call, self.unknown(call.name))
         return self.box.pool.call(self.box.dispatcher, found, call)
+
+    def carry_on(self, call: ToolCall, task: Task) -> Outcome:
+        """Look at the task that a call waits for; the outcome waits on, or is the call's."""
+        found = self.find(call)
+        if found is None:
+            return self.box.dispatcher.refuse(call, self.unknown(call.name))
+
+        def look(made: ToolCall, arguments: dict[str, Any]) -> Outcome:
+            return found.carry_on(made, arguments, task)
+
+        return self.box.dispatcher.call(found, call, call.arguments, run=look, agreed=True)
 
     def answer_all(self, calls: Sequence[ToolCall]) -> list[Outcome]:
         """Answer calls side by side, at most `workers` at a time; the outcomes come in the order of the calls.
