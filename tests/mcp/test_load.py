@@ -103,11 +103,12 @@ def check(session: Session, number: int) -> None:
 @pytest.mark.timeout(1800)
 @in_loop
 async def test_many_calls_on_a_port(world: World) -> None:
-    """The same over HTTP: each stream has its own answer; closed streams end their scripts."""
+    """The same over HTTP: each stream has its own answer; closed streams end their scripts; memory stays flat."""
     world.skill("echo", say=ECHO)
     port = await anyio.to_thread.run_sync(serve, world)
     said: list[tuple[int, str]] = []
     room = anyio.CapacityLimiter(AT_ONCE)
+    before: list[int] = []
 
     async with connected(port, {"Authorization": f"Bearer {port.token}"}) as client:
 
@@ -119,6 +120,8 @@ async def test_many_calls_on_a_port(world: World) -> None:
                     return
                 done = await client.call_tool("echo__say", {"args": [str(number)]})
                 said.append((number, done.content[0].text))
+                if len(said) == CALLS // 4:
+                    before.append(resident(port.session))
 
         async with anyio.create_task_group() as group:
             for number in range(CALLS):
@@ -126,6 +129,7 @@ async def test_many_calls_on_a_port(world: World) -> None:
     assert len(said) == sum(number % 8 != 3 for number in range(CALLS))
     assert all(text == f"said {number}" for number, text in said)
     await anyio.to_thread.run_sync(gone, port.session)
+    assert resident(port.session) - before[0] < 40 << 20
     port.session.process.terminate()
     assert await anyio.to_thread.run_sync(port.session.process.wait, 30) == 143
 
