@@ -41,7 +41,7 @@ FRONT = "__init__"
 PROGRAMS = frozenset({"mcp", "cli"})
 
 # What the SDK of MCP is made of and brings along; for the room that is built on it, and no other.
-SDK = frozenset({"anyio", "mcp", "mcp_types", "starlette", "uvicorn"})
+SDK = frozenset({"anyio", "mcp", "mcp_types", "pydantic", "starlette", "uvicorn"})
 DOORS = frozenset({Path("cli/mcp.py"), Path("cli/mcp_run.py")})
 
 DEPENDENCIES = frozenset({"click", "jinja2", "jsonschema", "psutil", "yaml"})
