@@ -10,15 +10,19 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROUNDS = 1_000_000  # folders entered at most: a bound on work, far above what a quota allows
 
 
-def remove_root(root: str) -> None:
-    """Remove a launcher's folder, and the folder of all of this user's launchers where it is empty then."""
-    remove(root)
+def remove_root(root: str) -> bool:
+    """Remove a launcher's folder, and the folder of all of this user's launchers where it is empty then.
+
+    Return whether the launcher's folder is gone: somebody may have put something into it meanwhile.
+    """
+    gone = remove(root)
     shared = os.path.dirname(root)
     if os.path.basename(shared) == f"skillrun-{os.getuid()}":
         try:
             os.rmdir(shared)
         except OSError:
             pass
+    return gone
 
 
 def remove(root: str) -> bool:

@@ -66,6 +66,7 @@ class Launcher:
         self._system = System()
         self._probe: Probe | None = None
         self._taught: dict[str, int] = {}  # bases this launcher knows, by the number it knows them by
+        self._unremoved: set[str] = set()  # scratch roots of launchers that are gone
         self.scratch_root = Path()
 
     @property
@@ -328,7 +329,9 @@ class Launcher:
         if self._process >= 0:
             os.close(self._process)
         if self._owner == os.getpid():
-            remove_root(str(self.scratch_root))
+            self._unremoved.add(str(self.scratch_root))
+        # A run that was on its way may have put its folders there again: it is looked at once more at the next end.
+        self._unremoved = {one for one in self._unremoved if not remove_root(one)}
         self._socket, self._warden, self._process = None, None, -1
         self._hello, self._owner = {}, 0  # `scratch_root` keeps its name for runs that are still on their way
 

@@ -23,6 +23,7 @@ import skillrun.launch.drive
 import skillrun.launch.scratch
 import skillrun.runner
 from skillrun import SkillrunError, Termination
+from skillrun.confine.trees import remove_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -225,4 +226,30 @@ def test_very_many_files_are_left_in_scratch(arena: Arena, count: int) -> None:
         result = runner.run("demo")
         assert result.stdout.text == "fine\n", result
         assert not scratches(runner)
+    arena.assert_clean()
+
+
+def test_a_root_that_a_run_filled_again_is_removed_later(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was on its way when its launcher died makes its folders anew: they are gone with the next launcher."""
+    arena.script("print('fine')")
+    removed: list[str] = []
+
+    def late(root: str) -> bool:
+        removed.append(root)
+        gone = remove_root(root)
+        if len(removed) == 1:  # the run's own thread, a moment behind
+            Path(root, "runs").mkdir(parents=True)
+            return False
+        return gone
+
+    monkeypatch.setattr("skillrun.launch.launcher.remove_root", late)
+    with arena.runner() as runner:
+        runner.launcher.start()
+        os.kill(runner.launcher._hello["pid"], signal.SIGKILL)
+        assert eventually(lambda: not runner.launcher._serves())
+        assert runner.run("demo").stdout.text == "fine\n"
+        assert removed
+    assert len(set(removed)) == 2
     arena.assert_clean()
