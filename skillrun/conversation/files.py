@@ -85,10 +85,9 @@ class Files:
         return ReadFile(self), SearchFiles(self)
 
 
-class ReadFile(Tool):
-    """Read lines of a file of this conversation, such as a long result that was saved."""
+class _Reader(Tool):
+    """What both tools have in common: they read the files of one conversation, and nothing else."""
 
-    tool_name = "read_file"
     spill = False
     repeatable = True
     annotations = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}  # noqa: RUF012 - a setting
@@ -96,6 +95,12 @@ class ReadFile(Tool):
     def __init__(self, files: Files) -> None:
         super().__init__()
         self._files = files
+
+
+class ReadFile(_Reader):
+    """Read lines of a file of this conversation, such as a long result that was saved."""
+
+    tool_name = "read_file"
 
     def execute(self, name: str, first_line: int = 1, lines: int = 200) -> str:
         """Give lines of a file.
@@ -118,17 +123,10 @@ class ReadFile(Tool):
         return f"{shown}\n[lines {start} to {last} of {len(found)}]"
 
 
-class SearchFiles(Tool):
+class SearchFiles(_Reader):
     """Search the files of this conversation for a text, letter by letter, upper and lower case alike."""
 
     tool_name = "search_files"
-    spill = False
-    repeatable = True
-    annotations = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}  # noqa: RUF012 - a setting
-
-    def __init__(self, files: Files) -> None:
-        super().__init__()
-        self._files = files
 
     def execute(self, text: str, name: str | None = None) -> Any:
         """Find lines with a text.
@@ -139,7 +137,7 @@ class SearchFiles(Tool):
         """
         if not text:
             raise ToolError("there is no text to look for")
-        hits: list[str] = []
+        sought, hits = text.lower(), list[str]()
         for one in [name] if name is not None else self._files.names():
             try:
                 found = _text(self._files.read(one))
@@ -148,7 +146,7 @@ class SearchFiles(Tool):
                     raise
                 continue  # it went away since it was listed
             for number, line in enumerate(found.splitlines() if found is not None else (), 1):
-                if text.lower() in line.lower():
+                if sought in line.lower():
                     hits.append(f"{one}:{number}\t{_cut(line)}")
                 if len(hits) > MOST_HITS:
                     return (

@@ -202,7 +202,8 @@ class Round:
             self._put(entry, self._timed(transitions.asked_again(entry, terms)))
             return None
         seconds = tool.max_run_time if tool is not None else MAX_RUN_TIME
-        repeatable = tool is not None and tool.repeatable
+        # What was cut off in the middle of `resume` may have done its work, as in the middle of `execute`.
+        repeatable = tool is not None and (tool.repeatable if entry.task is None else tool.looks)
         running = self._put(
             entry, transitions.claimed(entry, self.here.claim(seconds), repeatable=repeatable)
         )

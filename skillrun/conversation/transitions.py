@@ -119,7 +119,7 @@ def settled(entry: Entry, key: str, answer: Answer) -> Entry:
         raise _already(entry, f"wait for an answer to `{key}`")
     return replace(
         entry,
-        state=State.READY if entry.task is None else State.PAUSED,
+        state=_next(entry),
         question=None,
         settled=(*entry.settled, Settled(question, answer)),
         expires=None,
@@ -127,20 +127,21 @@ def settled(entry: Entry, key: str, answer: Answer) -> Entry:
 
 
 def reclaimed(entry: Entry, here: Here) -> Entry:
-    """Return a call whose process is gone: ready once more where it can only have read, else in doubt."""
+    """Return a call whose process is gone: made once more where it can only have read, else in doubt.
+
+    What only looks at a task may look as often as it likes.
+    """
     if entry.state is not State.RUNNING or entry.claim is None or not here.lapsed(entry.claim):
         return entry
-    if entry.task is not None:
-        return replace(entry, state=State.PAUSED, claim=None)  # looking at a task changes nothing
-    again = entry.repeatable and entry.attempts < MOST_ATTEMPTS
-    return replace(entry, state=State.READY if again else State.IN_DOUBT, claim=None)
+    again = entry.repeatable and (entry.task is not None or entry.attempts < MOST_ATTEMPTS)
+    return replace(entry, state=_next(entry) if again else State.IN_DOUBT, claim=None)
 
 
 def retried(entry: Entry) -> Entry:
     """Return a call in doubt that a person wants made again."""
     if entry.state is not State.IN_DOUBT:
         raise _already(entry, "stand in doubt")
-    return replace(entry, state=State.READY, attempts=0)
+    return replace(entry, state=_next(entry), attempts=0)
 
 
 def given_up(entry: Entry) -> Entry:
@@ -175,6 +176,11 @@ def cancelled(entry: Entry) -> Entry:
     else:
         message = "it was cancelled and not made"
     return answered(entry, _error_data(entry, message))
+
+
+def _next(entry: Entry) -> State:
+    """Return the state in which a call is made, or its task is carried on."""
+    return State.READY if entry.task is None else State.PAUSED
 
 
 def _error_data(entry: Entry, message: str) -> dict[str, Any]:

@@ -56,6 +56,8 @@ _LONGEST_SCHEMA: Final = 64 << 10
 class RemoteTool(Tool):
     """A tool of another server. Without a pin a person has to agree to each call, whatever the server says of it."""
 
+    looks = True
+
     def __init__(self, connection: Connection, told: types.Tool, *, name: str, digest: str) -> None:
         super().__init__()
         self.server = connection.listed

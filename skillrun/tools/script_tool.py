@@ -81,6 +81,8 @@ class ScriptTool(Tool):
     With `background` a call waits for its script as for a task, with the output so far, and no thread of the caller does.
     """
 
+    looks = True
+
     def __init__(
         self, runner: Runner, subject: Subject, request: Request, *, name: str, hints: Hints = UNKNOWN
     ) -> None:

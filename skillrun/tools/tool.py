@@ -44,7 +44,8 @@ class Tool:
     `requires_approval` wants a person's word for each call; override `needs_approval` to decide from the arguments.
     `approval_resolver` knows that word: it returns True, False, or None while nobody has said it. It is asked often,
     so it only reads. `max_run_time` is how many seconds a call may take before it counts as lost, and
-    `repeatable` says that a lost one may be made again without asking.
+    `repeatable` says that a lost one may be made again without asking; `looks` says so of `resume`, which then only
+    looks how far a task is.
     """
 
     tool_name: ClassVar[str | None] = None
@@ -58,6 +59,7 @@ class Tool:
     approval_resolver: Callable[[ToolCall], bool | None] | None = None
     max_run_time: float = MAX_RUN_TIME
     repeatable: bool = False
+    looks: bool = False
     process_safe: bool = False
     spill: int | bool | None = None
     provider_options: ClassVar[Mapping[str, Any]] = {}
@@ -251,7 +253,7 @@ def configured(made: Tool, **settings: Any) -> Tool:
 
 SETTINGS: Final = frozenset({
     "description", "namespace", "namespace_description", "defer", "raise_on_error", "requires_approval", "process_safe",
-    "spill", "provider_options", "output_schema", "annotations", "approval_resolver", "max_run_time", "repeatable",
+    "spill", "provider_options", "output_schema", "annotations", "approval_resolver", "max_run_time", "repeatable", "looks",
 })  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from skillrun.conversation.conversation import Progress
 from skillrun.conversation.entry import State
 from skillrun.conversation.sqlite import SqliteStore
 from skillrun.conversation.transitions import claimed
+from skillrun.tools.task import Task
 from skillrun.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -257,3 +258,46 @@ def _locks(file: Path) -> int:
     named = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     with open("/proc/locks") as lines:  # noqa: PTH123
         return sum(f" {os.getpid()} {named} " in line for line in lines)
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_a_resume_that_was_cut_off_is_in_doubt_unless_it_only_looks(
+    store: Store, machine: Machine, *, looks: bool
+) -> None:
+    """Its process died in the middle: what it did may be done, so a person says whether it is carried on again."""
+    owner, resumed, seen = machine.process(), [0], []
+
+    class Transfer(Tool):
+        """Sends the money once the bank is open."""
+
+        def execute(self) -> Task:
+            """Begin."""
+            return Task(message="the bank is closed")
+
+        def resume(self, task: Task) -> str:
+            """Send it."""
+            del task
+            resumed[0] += 1
+            if resumed[0] == 1:
+                machine.kill(owner)
+                seen.extend(conversation(machine.process()).complete().waiting)
+            return "sent"
+
+    Transfer.looks = looks
+
+    def conversation(here: Here) -> Conversation:
+        return talk([Transfer], [calls(("transfer", {})), "over"], store=store, here=here)
+
+    conversation(owner).ask("send it")
+    last = conversation(owner).complete()
+    if looks:
+        assert (resumed, seen) == ([2], [])
+        return
+    assert resumed == [1]
+    assert [one.state for one in seen] == [State.IN_DOUBT]
+    assert [one.state for one in last.waiting] == [State.IN_DOUBT]  # the late result of the dead was dropped
+    after = conversation(machine.process())
+    after.desk.retry("1.0")
+    assert one_waiting(after).state is State.PAUSED  # carried on, not begun anew
+    assert after.complete().text == "over"
+    assert resumed == [2]
