@@ -279,8 +279,7 @@ class Round:
     def _after(self, running: Entry, tool: Tool | None, outcome: Outcome) -> Entry:
         waits = outcome.waiting
         if isinstance(waits, Question):
-            # A script's question ends its run, so nothing of it is there to be carried on.
-            task = None if isinstance(tool, ScriptTool) else running.task
+            task = None if tool is None or tool.asks_anew else running.task
             return self._timed(transitions.waiting(running, waits, task=task))
         if isinstance(waits, Task):
             try:

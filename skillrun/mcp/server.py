@@ -172,6 +172,7 @@ class Service:
                     task = waits
                     await anyio.sleep(min(task.poll_interval or _POLL, _LONGEST_POLL))
                 elif isinstance(waits, Question):
+                    task = None if offered.by_name[call.name].asks_anew else task
                     if task is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                         # It would make the call anew with its answer, and the work would be done twice.
                         told = "it asks a person in the middle of long work, and can't be answered then"

@@ -82,6 +82,7 @@ class ScriptTool(Tool):
     """
 
     looks = True
+    asks_anew = True  # what a script asked, it has asked as it ended
 
     def __init__(
         self, runner: Runner, subject: Subject, request: Request, *, name: str, hints: Hints = UNKNOWN

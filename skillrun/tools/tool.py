@@ -45,7 +45,7 @@ class Tool:
     `approval_resolver` knows that word: it returns True, False, or None while nobody has said it. It is asked often,
     so it only reads. `max_run_time` is how many seconds a call may take before it counts as lost, and
     `repeatable` says that a lost one may be made again without asking; `looks` says so of `resume`, which then only
-    looks how far a task is.
+    looks how far a task is. `asks_anew` is for tools whose task is over when it asks: the call begins again.
     """
 
     tool_name: ClassVar[str | None] = None
@@ -60,6 +60,7 @@ class Tool:
     max_run_time: float = MAX_RUN_TIME
     repeatable: bool = False
     looks: bool = False
+    asks_anew: ClassVar[bool] = False
     process_safe: bool = False
     spill: int | bool | None = None
     provider_options: ClassVar[Mapping[str, Any]] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -14,9 +16,10 @@ from test_service import ERAS, in_loop
 
 from skillrun.conversation.conversation import Conversation, Progress
 from skillrun.conversation.messages import Answered, Message, Reply, Said
-from skillrun.mcp.relay import Relay
+from skillrun.mcp.relay import Relay, question_from
 from skillrun.mcp.remote import Connection, RemoteTool
 from skillrun.mcp.servers import Listed
+from skillrun.tools.asking import Answer, Answers, Reaction, Settled, answering
 from skillrun.tools.box import Toolbox
 from skillrun.tools.outcome import ToolCall
 
@@ -237,3 +240,23 @@ def test_a_question_of_another_server_waits_in_the_conversation(portal: Blocking
         talk.desk.answer(entry.key, {"sum": 7})
         assert talk.complete().text == "accept {'sum': 7}"
     assert log == ["7"]
+
+
+def test_a_question_that_could_be_for_either_call_is_for_none() -> None:
+    """In the era of the handshake a server does not say which call it asks for: with two under way nobody is asked."""
+    form = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": []}
+    params = types.ElicitRequestFormParams(message="How much?", requested_schema=form)
+
+    def asks(relay: Relay) -> types.ElicitResult:
+        # As the SDK does it: in the task that reads the wire, which belongs to no call.
+        return contextvars.Context().run(asyncio.run, relay(None, params))
+
+    relay = Relay()
+    known = Answers([Settled(question_from("q0", params), Answer(Reaction.ACCEPTED, {"sum": 7}))])
+    with answering(known), relay.call() as first:
+        with relay.call() as second:
+            assert asks(relay).action == "cancel"
+        first.check()
+        second.check()
+        assert asks(relay).content == {"sum": 7}
+    assert asks(relay).action == "cancel"

@@ -13,6 +13,7 @@ from mcp.client.client import Client
 from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 from test_approval import OPEN, ran
+from test_asking import ASKS, WRITES, People
 from test_service import ERAS, in_loop
 
 from skillrun.conversation.conversation import Conversation, Progress
@@ -20,13 +21,15 @@ from skillrun.conversation.entry import State
 from skillrun.conversation.messages import Answered, Message, Reply, Said
 from skillrun.conversation.sqlite import SqliteStore
 from skillrun.mcp.far_tasks import EXTENSION, FarTasks, Handed, far_task
+from skillrun.mcp.offer import Offer
 from skillrun.mcp.relay import Relay
 from skillrun.mcp.remote import Connection, RemoteTool
 from skillrun.mcp.servers import Listed
 from skillrun.tools.box import Toolbox
 from skillrun.tools.outcome import ToolCall
 from skillrun.tools.script_tool import ScriptTool
-from skillrun.tools.task import Status
+from skillrun.tools.task import Status, Task
+from skillrun.tools.tool import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
     from mcp_world import World
 
-    from skillrun.conversation.model import Offer
+    from skillrun.conversation.model import Offer as Offered
 
 
 class Bank:
@@ -114,7 +117,7 @@ class Bank:
         return made
 
 
-def model(messages: Sequence[Message], offer: Offer) -> Reply:
+def model(messages: Sequence[Message], offer: Offered) -> Reply:
     """Refund, and say what came of it."""
     del offer
     last = messages[-1]
@@ -278,3 +281,67 @@ async def test_a_client_that_goes_ends_the_task(world: World, era: str) -> None:
         assert before
         await anyio.sleep(0.5)
         assert ran(world) == before
+
+
+@pytest.mark.usefixtures("in_background")
+@pytest.mark.parametrize("era", ERAS)
+@in_loop
+async def test_a_script_in_the_background_asks_and_begins_again(world: World, era: str) -> None:
+    """Its question ended it, so the answer goes to a new run, in both eras; nothing is called interrupted."""
+    world.skill("asks", front=WRITES, go=ASKS)
+    people = People({"name": "Ada"}, {"ok": True})
+    async with world.client(era, world.ceiling(OPEN), elicitation_callback=people) as client:
+        done = await client.call_tool("asks__go")
+    assert not done.is_error, done.content[0].text
+    assert "'Ada'" in done.content[0].text
+    assert ran(world) == 3
+
+
+class Vault(Tool):
+    """Opens slowly, and asks in the middle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = 0
+        self.cancelled: list[Task] = []
+
+    def execute(self) -> Task:
+        """Begin."""
+        self.begun += 1
+        told = self.cancelled
+
+        class Opening(Task):
+            """The work."""
+
+            def cancel(self) -> Task:
+                """End it."""
+                told.append(self)
+                return self
+
+        return Opening(poll_interval=0.05)
+
+    def resume(self, task: Task) -> str:
+        """Ask, and go on."""
+        del task
+        return f"opened with {self.ask('The code?', code={'type': 'string'})['code']}"
+
+
+@pytest.mark.parametrize("era", ERAS)
+@in_loop
+async def test_a_question_in_the_middle_of_work_never_does_the_work_twice(world: World, era: str) -> None:
+    """Where the client is asked while the call is open it is answered; where it would call again, the work is ended."""
+    vault, made = Vault(), Offer.__init__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Offer, "__init__", lambda self, *a, **k: made(self, *a, **{**k, "more": [vault]}))
+        people = People({"code": "7"})
+        async with world.client(era, elicitation_callback=people) as client:
+            done = await client.call_tool("vault")
+    assert vault.begun == 1
+    if era == "legacy":
+        assert done.content[0].text == "opened with 7"
+        assert not vault.cancelled
+    else:
+        assert done.is_error
+        assert "in the middle of long work" in done.content[0].text
+        assert not people.asked
+        assert len(vault.cancelled) == 1
