@@ -170,12 +170,26 @@ def operator_tools(
 
 
 def _tools(voices: Iterable[Config]) -> Tools:
-    """Take each key from the strongest voice that has it; that nobody need be asked, all who speak of it must say."""
-    said = [config.tools for config in voices]
-    alone = [one.unattended_approval for one in said if one.unattended_approval is not None]
+    """Take each key from the strongest voice that has it, and as much as the machine file has in any case.
+
+    That nobody need be asked, all who speak of it must say. The machine file is a layer that nothing replaces
+    (DESIGN 7.4): a kind of access that it wants a person's word for is one, whatever an operator's file lists.
+    """
+    said, machine = list[Tools](), list[Tools]()
+    for config in voices:
+        (machine if config.role is Role.MACHINE else said).append(config.tools)
+    # The strongest that has the key, then the machine's.
+    most = [
+        next((one.max_tools for one in group if one.max_tools is not None), None) for group in (said, machine)
+    ]
+    kinds = [
+        next((one.approve for one in group if one.approve is not None), None) for group in (said, machine)
+    ]
+    alone = [one.unattended_approval for one in (*said, *machine) if one.unattended_approval is not None]
+    wanted = [kind for group in kinds for kind in group or ()]
     return Tools(
-        next((one.max_tools for one in said if one.max_tools is not None), None),
-        next((one.approve for one in said if one.approve is not None), None),
+        min((one for one in most if one is not None), default=None),
+        tuple(dict.fromkeys(wanted)) if kinds != [None, None] else None,
         all(alone) if alone else None,
     )
 

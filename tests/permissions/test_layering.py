@@ -503,3 +503,35 @@ def test_that_nobody_need_be_asked_all_must_say(
     )
     assert found.unattended_approval is said
     assert found.approve == (("write",) if "" in {named, own, machine} else None)
+
+
+@pytest.mark.parametrize(
+    ("named", "own", "machine", "found"),
+    [
+        (None, "[]", "[network]", ("network",)),
+        ("[write]", "[read]", "[network, write]", ("write", "network")),
+        ("[]", "[read]", None, ()),
+        (None, None, "[]", ()),
+        (None, None, None, None),
+    ],
+)
+def test_no_file_takes_away_what_the_machine_wants_to_be_asked_about(
+    scene: Scene, named: str | None, own: str | None, machine: str | None, found: object
+) -> None:
+    """`tools.approve` of the machine file holds beside the operator's, and its `max_tools` is a bound on theirs."""
+
+    def written(name: str, value: str | None, most: int) -> Path | None:
+        path = scene.home / name
+        if value is not None:
+            path.write_text(f"tools: {{approve: {value}, max_tools: {most}}}\n")
+        return None if value is None else path
+
+    tools = operator_tools(
+        ceiling=written("named.yaml", named, 50),
+        here=scene.home,
+        config_file=written("own.yaml", own, 60),
+        machine_file=written("machine.yaml", machine, 40),
+    )
+    assert tools.approve == found
+    wanted = 40 if machine else 50 if named else 60 if own else None
+    assert tools.max_tools == wanted
