@@ -10,6 +10,7 @@ from talking import AskTeam, calls, one_waiting, outcomes, talk
 from skillrun.conversation.entry import State
 from skillrun.conversation.transitions import AlreadyDecidedError
 from skillrun.errors import UsageError
+from skillrun.tools.asking import MOST_QUESTIONS
 from skillrun.tools.box import Toolbox
 from skillrun.tools.task import Task
 from skillrun.tools.tool import Tool, tool
@@ -144,3 +145,40 @@ def test_outside_of_a_conversation_a_question_is_an_error() -> None:
     assert outcome.waiting is None
     assert "nobody can be asked here" in outcome.text
     assert Toolbox([AskTeam(owner=[])]).turn().call("ask_team", {"question": "When?"}).is_error
+
+
+def test_a_tool_that_asks_without_end_is_ended(store: Store) -> None:
+    """A person is asked a hundred questions for one call at most; then the call is an error and the model goes on."""
+
+    class Child(Tool):
+        """Asks why."""
+
+        def execute(self) -> str:
+            """Ask."""
+            while True:
+                self.ask("Why?", because={"type": "string"})
+
+    conversation = talk([Child], [calls(("child", {})), "over"], store=store)
+    conversation.ask("go")
+    for _ in range(MOST_QUESTIONS):
+        conversation.desk.answer(one_waiting(conversation).key, {"because": "so"})
+        conversation.complete()
+    assert conversation.complete().text == "over"
+    assert f"more than {MOST_QUESTIONS} questions" in outcomes(conversation)[0].text
+
+
+def test_a_key_is_for_one_question_of_a_call(store: Store) -> None:
+    """Two questions with one key would share an answer: the second one is an error, and nobody is asked it."""
+
+    class Twice(Tool):
+        """Asks."""
+
+        def execute(self) -> Any:
+            """Ask twice."""
+            return [self.ask("Sure?", key="sure", ok={"type": "boolean"})["ok"] for _ in range(2)]
+
+    conversation = talk([Twice], [calls(("twice", {})), "over"], store=store)
+    conversation.ask("go")
+    conversation.desk.answer(one_waiting(conversation).key, {"ok": True})
+    assert conversation.complete().text == "over"
+    assert "asks `sure` twice" in outcomes(conversation)[0].text
