@@ -67,7 +67,7 @@ def _call() -> dict[str, Any]:
 
 def _terms() -> dict[str, Any]:
     right = closed({"capability": TEXT, "value": TEXT})
-    names = ("skill", "folder", "script", "version", "interpreter", "workspace", "problem")
+    names = ("skill", "folder", "script", "version", "interpreter", "workspace", "require", "problem")
     return {
         **dict.fromkeys(names, TEXT_OR_NULL),
         "identity": TEXTS,

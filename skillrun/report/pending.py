@@ -67,7 +67,7 @@ def _approval(entry: Entry) -> shapes.Shape | None:
 
 def _terms(terms: Mapping[str, Any]) -> shapes.Shape:
     granted = terms.get("granted")
-    kept = ("skill", "folder", "script", "version", "interpreter", "workspace", "problem")
+    kept = ("skill", "folder", "script", "version", "interpreter", "workspace", "require", "problem")
     return {
         **{key: terms.get(key) for key in kept},
         "identity": [str(part) for part in terms.get("identity") or ()],

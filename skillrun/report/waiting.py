@@ -40,13 +40,13 @@ QUOTE: Final = "  | "
 CUT: Final = "  + "
 """What stands before the rest of such a line that was too long."""
 _LABEL: Final = 14
-_SHOWN: Final = ("skill", "folder", "script", "version", "interpreter", "workspace")
+_SHOWN: Final = ("skill", "folder", "script", "version", "interpreter", "workspace", "require")
 _ORDER: Final = tuple(
     one.value
     for one in (Capability.TRUST, Capability.FS_WRITE, Capability.NETWORK, Capability.FS_READ, Capability.ENV)
 )
 _MOST_DENIED: Final = 5
-_LABELS: Final = {"interpreter": "run by"}
+_LABELS: Final = {"interpreter": "run by", "require": "at least"}
 
 
 @dataclass(frozen=True, slots=True)

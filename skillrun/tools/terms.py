@@ -31,7 +31,7 @@ class Terms:
     """What one call would be.
 
     `digest` covers the tool's identity, the exact arguments (standard input is one of them), and of a script its
-    version, its interpreter, the grant and the workspace. `about` is the same as JSON data for people.
+    version, its interpreter, the grant, the workspace and the least enforcement. `about` is the same as JSON data for people.
     """
 
     digest: str
@@ -61,6 +61,7 @@ def of_ready(tool: ScriptTool, arguments: Mapping[str, Any], ready: Ready) -> Te
         "version": ready.digest,
         "interpreter": None if subject.interpreter is None else str(subject.interpreter.real),
         "workspace": str(ready.place.workspace),
+        "require": grant.require.value,
         "unconfined": grant.unconfined is not None,
         "granted": [[one.capability.value, str(one.value)] for one in grant.granted],
         "denied": sorted(str(one.path) for one in grant.denied),

@@ -30,6 +30,7 @@ TERMS: dict[str, Any] = {
     "version": "sha256:" + "c" * 64,
     "interpreter": "/usr/bin/python3",
     "workspace": "/work",
+    "require": "confined",
     "unconfined": False,
     "granted": [
         ["fs_write", "/work/out"],

@@ -189,3 +189,16 @@ def test_tools_of_the_same_name_keep_theirs(file: Path) -> None:
         conversation.ask("go")
         (answered,) = [one for one in conversation.history() if isinstance(one, Answered)]
         assert answered.outcomes[0].text == "mine"
+
+
+def test_a_file_that_becomes_a_link_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the list and the opening a name was turned into a link: what it leads to is not read."""
+    files = Files(tmp_path / "files")
+    name = files.add("note.txt", b"mine")
+    (tmp_path / "secret").write_text("secret")
+    (files.folder / name).unlink()
+    (files.folder / name).symlink_to(tmp_path / "secret")
+    assert name not in files.names()
+    monkeypatch.setattr(Files, "names", lambda _: [name])  # as it was a moment ago
+    with pytest.raises(ToolError, match="symbolic links"):
+        files.read(name)

@@ -41,7 +41,7 @@ ASKS = """
         with os.fdopen(int(os.environ["SKILLRUN_EVENTS_FD"]), "w") as events:
             print(json.dumps({"ask": message, "name": key, "fields": fields}), file=events)
         sys.exit(0)
-    who = ask("who", "Who is it for?\\x1b[2J", name={"type": "string", "required": True})
+    who = ask("who", "Who is it for?\\x1b[2J\\u202e", name={"type": "string", "title": "N\\u202e", "required": True})
     sure = ask("sure", "Really?", ok={"type": "boolean"}) if who["accepted"] else None
     print(who, sure)
 """
@@ -83,6 +83,7 @@ async def test_a_script_asks_twice_and_reads_both_answers(world: World, era: str
     assert isinstance(first, types.ElicitRequestFormParams)
     assert first.message.startswith("The tool `asks__go` asks:\n\nWho is it for?")
     assert "\x1b" not in first.message
+    assert "\u202e" not in f"{first.message}{first.requested_schema}"
     assert first.requested_schema["required"] == ["name"]
 
 

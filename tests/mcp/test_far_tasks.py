@@ -236,6 +236,12 @@ def test_how_often_a_server_is_looked_at_is_bounded(wish: float | None, given: f
     assert far_task("t", Status.WORKING, None, wish, send=None).poll_interval == given
 
 
+def test_what_a_server_says_of_its_work_is_bounded() -> None:
+    """A message is cut, and what is not seen is taken out: it is kept with each look, and shown to people."""
+    message = far_task("t", Status.WORKING, "a\x1b[2J" + "b" * 5_000, None, send=None).message
+    assert message == "a" + "b" * 999
+
+
 def test_a_result_can_not_pass_itself_off_as_a_task() -> None:
     """Whatever a server writes into a result, it is read as a result."""
     made = types.CallToolResult.model_validate(
