@@ -7,24 +7,20 @@ import contextlib
 import errno
 import json
 import os
-import select
-import signal
 import socket
-import subprocess
 import sys
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillrun import log, resources
 from skillrun.confine.trees import remove_root
+from skillrun.launch import pair
 from skillrun.launch.faults import LauncherError, explain
 from skillrun.launch.root import make_root, shared_root
 from skillrun.launch.system import System, present
 from skillrun.problem import error
-from skillrun.resources import PACKAGE
 from skillrun.sandbox.backend import Probe
 
 if TYPE_CHECKING:
@@ -32,10 +28,7 @@ if TYPE_CHECKING:
 
     from skillrun.sandbox.backend import LaunchPlan
 
-VERSION = 1  # of the messages; both ends must name the same
-_HELLO_TIMEOUT = 20.0  # seconds; a start takes about 0.02
 _TERMS = ("mode", "timeout", "grace", "memory", "processes")  # what the launcher itself has to know of a plan
-_FAREWELL = 10.0  # seconds the launcher gets to end, and once more the warden to bury what is left
 _SIGN = 0.5  # seconds within which the socket of a launcher ends whose death another one has shown
 _TRIES = 4  # of a probe, when the launcher is killed in the middle of each
 
@@ -59,10 +52,7 @@ class Launcher:
         self._temporary = temporary
         self._locks: dict[int, threading.Lock] = {}
         self._owner = 0
-        self._socket: socket.socket | None = None
-        self._warden: subprocess.Popen[bytes] | None = None
-        self._process = -1  # a pidfd of the launcher: its number can't become somebody else's
-        self._hello: Mapping[str, Any] = {}
+        self._pair: pair.Pair | None = None
         self._system = System()
         self._probe: Probe | None = None
         self._taught: dict[str, int] = {}  # bases this launcher knows, by the number it knows them by
@@ -98,21 +88,23 @@ class Launcher:
         for _ in range(_TRIES):  # a launcher that somebody killed meanwhile says nothing about this host
             with self._lock:
                 self._ensure()
-                by, found = self._socket, self._found()
+                by, found = self._pair, self._found()
             probe = try_level2(self, found)
             with self._lock:
-                if self._socket is by:
+                if self._pair is by:
                     self._probe = probe
                     break
         return probe
 
     def _found(self) -> Probe:
         """Return what the launcher said of this host."""
+        assert self._pair is not None  # noqa: S101 - `_ensure` has made it
+        hello = self._pair.hello
         return Probe(
             platform=sys.platform,
-            machine=self._hello["machine"],
-            landlock=self._hello["landlock"],
-            seccomp=self._hello["seccomp"],
+            machine=hello["machine"],
+            landlock=hello["landlock"],
+            seccomp=hello["seccomp"],
             system=self._system.places,
             links=self._system.links,
             root=os.geteuid() == 0,
@@ -120,20 +112,8 @@ class Launcher:
 
     def _ensure(self) -> None:
         """Have a living launcher of this process. The lock is held, here and in all that follows it."""
-        if self._owner != os.getpid() or not self._serves():
+        if self._owner != os.getpid() or self._pair is None or not self._pair.serves():
             self._start()
-
-    def _serves(self) -> bool:
-        """Tell whether the warden lives and the socket has no end: two system calls in every run."""
-        if self._socket is None or self._warden is None or self._warden.poll() is not None:
-            return False
-        try:
-            self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return True  # it says nothing after its hello
-        except OSError:
-            return False
-        return False
 
     def _start(self) -> None:
         """Start a warden and its launcher in place of what is left of others. Raises LauncherError."""
@@ -156,8 +136,7 @@ class Launcher:
         self.scratch_root = Path(made)
         try:
             self.scratch_root = self.scratch_root.resolve()
-            self._spawn()
-            self._greet()
+            self._pair = pair.start(self.scratch_root)
             self._system = present(resources.table("linux/system"))
         except OSError as problem:
             self._close()
@@ -166,45 +145,6 @@ class Launcher:
         except BaseException:
             self._close()
             raise
-
-    def _spawn(self) -> None:
-        """Start the warden with an empty environment, isolated from the caller's Python settings."""
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            arguments = [str(theirs.fileno()), str(os.getpid()), str(self.scratch_root), str(VERSION)]
-            self._warden = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(PACKAGE / "confine"), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                env={},
-                cwd="/",
-                start_new_session=True,  # Ctrl-C in the terminal is for the owner, who then ends the runs
-            )
-
-    def _greet(self) -> None:
-        """Take the launcher's hello."""
-        assert self._socket is not None  # noqa: S101 - made just before
-        self._socket.settimeout(_HELLO_TIMEOUT)
-        try:
-            words = self._socket.recv(65536)
-        except OSError:
-            words = b""
-        self._socket.settimeout(None)
-        if not words:
-            message = (
-                f"the launcher ended before it said hello (`{sys.executable} -I -S {PACKAGE / 'confine'}`)"
-            )
-            raise LauncherError(
-                error("launcher-start", message, help="check that this Python runs with `-I -S`")
-            )
-        hello = json.loads(words)
-        if hello["version"] != VERSION:
-            raise LauncherError(error("launcher-version", "the launcher is of another version of skillrun"))
-        log.debug("launcher started", pid=hello["pid"], scratch=self.scratch_root)
-        self._process = os.pidfd_open(hello["pid"])
-        self._hello = hello
 
     def request(
         self, launch: LaunchPlan, pipes: Sequence[int], *, announce: bool = False, scratch: Path | None = None
@@ -243,16 +183,15 @@ class Launcher:
     def _current(self, scratch: Path | None) -> socket.socket:
         """Return the socket to the launcher that a scratch folder belongs to."""
         with self._lock:
-            mine = self._owner == os.getpid() and self._socket is not None
+            mine = self._pair if self._owner == os.getpid() else None
             if mine and (scratch is None or str(scratch).startswith(f"{self.scratch_root}/")):
-                assert self._socket is not None  # noqa: S101 - for mypy, which does not look into `mine`
-                return self._socket
+                return mine.socket
         raise BrokenPipeError(errno.EPIPE, "it was closed or replaced meanwhile")
 
     def _teach(self, by: socket.socket, base: str) -> int:
         """Make sure that a launcher knows a base, and return the number it knows it by."""
         with self._lock:
-            if self._socket is not by:
+            if self._pair is None or self._pair.socket is not by:
                 raise BrokenPipeError(errno.EPIPE, "it was closed or replaced meanwhile")
             number = self._taught.get(base)
             if number is None:
@@ -273,11 +212,11 @@ class Launcher:
         """
         with self._lock:
             log.debug("launcher lost", stuck=stuck)
-            if self._socket is not by:
+            if self._pair is None or self._pair.socket is not by:
                 return True  # another thread was here before, and has waited
             if stuck:
-                self._kill()
-            elif not _ends(by, _SIGN):
+                self._pair.kill()
+            elif not pair.ends(by, _SIGN):
                 return False
             self._close()
             return True
@@ -304,58 +243,27 @@ class Launcher:
         with self._lock:
             self._close()
 
-    def _kill(self) -> None:
-        """Kill a launcher that does not answer; the warden then buries what it had started."""
-        if self._process >= 0:
-            with contextlib.suppress(OSError):
-                signal.pidfd_send_signal(self._process, signal.SIGKILL)
-
     def _close(self) -> None:
         """End the launcher, wait until nothing it had started is left, and remove the scratch root.
 
         The root is removed here too: launcher and warden may have been killed together.
         """
-        if self._socket is not None:
-            with contextlib.suppress(OSError):
-                # A close would tell nothing while a forked copy of this process holds the socket as well.
-                self._socket.shutdown(socket.SHUT_WR)
-        if not self._farewell():
-            self._kill()
-            if not self._farewell() and self._warden is not None:
-                self._warden.kill()
-                self._warden.wait()
-        if self._socket is not None:
-            self._socket.close()
-        if self._process >= 0:
-            os.close(self._process)
+        if self._pair is not None:
+            self._pair.end()
         if self._owner == os.getpid():
             self._unremoved.add(str(self.scratch_root))
         # A run that was on its way may have put its folders there again: it is looked at once more at the next end.
         self._unremoved = {one for one in self._unremoved if not remove_root(one)}
-        self._socket, self._warden, self._process = None, None, -1
-        self._hello, self._owner = {}, 0  # `scratch_root` keeps its name for runs that are still on their way
-
-    def _farewell(self) -> bool:
-        """Wait for the end of launcher and warden; return whether both are gone."""
-        last = time.monotonic() + _FAREWELL
-        # It holds its end to its last breath, so the end of the socket is the launcher's.
-        if self._socket is not None and self._warden is not None and not _ends(self._socket, _FAREWELL):
-            return False
-        try:
-            return self._warden is None or self._warden.wait(max(0, last - time.monotonic())) is not None
-        except subprocess.TimeoutExpired:
-            return False
+        self._pair, self._owner = (
+            None,
+            0,
+        )  # `scratch_root` keeps its name for runs that are still on their way
 
     def _forget(self) -> None:
         """Let go of a launcher that belongs to the process we were forked from."""
-        if self._socket is not None:
-            self._socket.close()
-        if self._process >= 0:
-            os.close(self._process)
-        if self._warden is not None:
-            self._warden.returncode = 0  # not our child: Popen must neither wait for it nor complain
-        self._socket, self._warden, self._process = None, None, -1
-        self._hello, self._owner = {}, 0
+        if self._pair is not None:
+            self._pair.forget()
+        self._pair, self._owner = None, 0
 
 
 def _post(by: socket.socket, message: Mapping[str, Any], descriptors: Sequence[int]) -> None:
@@ -363,20 +271,6 @@ def _post(by: socket.socket, message: Mapping[str, Any], descriptors: Sequence[i
     rights = array.array("i", descriptors)
     ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
     by.sendmsg([json.dumps(message).encode()], ancillary, socket.MSG_NOSIGNAL)
-
-
-def _ends(by: socket.socket, seconds: float) -> bool:
-    """Wait for the other end of a socket to be closed; return whether it was."""
-    waiter = select.poll()
-    waiter.register(by, select.POLLIN)
-    last = time.monotonic() + seconds
-    try:
-        while waiter.poll(max(0, last - time.monotonic()) * 1000):
-            if not by.recv(65536, socket.MSG_DONTWAIT):
-                return True
-    except OSError:
-        return True
-    return False
 
 
 def _memory_file(words: bytes) -> int:

@@ -13,6 +13,7 @@ import random
 import select
 import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,9 +87,10 @@ class Wire:
         self.runner = runner
         runner.launcher.start()
         self.pid = launcher_pid(runner)
-        self.socket: socket.socket = runner.launcher._socket
+        pair = runner.launcher._pair
+        self.socket: socket.socket = pair.socket
         recorder = _Recorder(self.socket)
-        runner.launcher._socket = recorder
+        runner.launcher._pair = replace(pair, socket=recorder)
         original = skillrun.launch.scratches.remove_scratch
         skillrun.launch.scratches.remove_scratch = lambda _: (
             True
@@ -97,7 +99,7 @@ class Wire:
             runner.run("demo", "go.py")
         finally:
             skillrun.launch.scratches.remove_scratch = original
-            runner.launcher._socket = self.socket
+            runner.launcher._pair = pair
         self.terms = {**recorder.terms, "timeout": 5, "grace": 0.1}
         self.plan = {**recorder.plan, "argv": ["/bin/true"], "env": {}, "identity": []}
 

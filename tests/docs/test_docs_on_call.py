@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MODULES = (
-    "launch/faults.py", "launch/launcher.py", "launch/verdict.py", "running/admission.py", "running/handle.py",
+    "launch/faults.py", "launch/launcher.py", "launch/pair.py", "launch/verdict.py", "running/admission.py", "running/handle.py",
     "running/many.py", "running/elsewhere.py", "report/records.py",
 )  # fmt: skip
 # Told to whoever made the call, and told with a place by `run`: about the script, the call or its arguments.

@@ -363,14 +363,16 @@ class Background:
 
 def launcher_pid(runner: Runner) -> int:
     """Return the launcher's process id."""
-    return int(runner.launcher._hello["pid"])
+    pair = runner.launcher._pair
+    assert pair is not None
+    return int(pair.hello["pid"])
 
 
 def warden_pid(runner: Runner) -> int:
     """Return the warden's process id."""
-    warden = runner.launcher._warden
-    assert warden is not None
-    return warden.pid
+    pair = runner.launcher._pair
+    assert pair is not None
+    return pair.warden.pid
 
 
 def spare_pids(runner: Runner) -> list[int]:

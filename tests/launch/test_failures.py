@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from arena import MODES, Background, Faults, Holdings, launcher_pid, marked, scratches
 
-import skillrun.launch.launcher
+import skillrun.launch.pair
 from skillrun import Host, SkillrunError, Termination
 
 if TYPE_CHECKING:
@@ -257,9 +257,9 @@ def test_a_launcher_that_is_not_ours(arena: Arena, monkeypatch: pytest.MonkeyPat
         fake.write_text("#!/bin/sh\nexit 3\n")
     if fake.exists():
         fake.chmod(0o755)
-    monkeypatch.setattr(skillrun.launch.launcher.sys, "executable", str(fake))
-    monkeypatch.setattr(skillrun.launch.launcher, "_HELLO_TIMEOUT", 0.5)
-    monkeypatch.setattr(skillrun.launch.launcher, "_FAREWELL", 0.5)
+    monkeypatch.setattr(skillrun.launch.pair.sys, "executable", str(fake))
+    monkeypatch.setattr(skillrun.launch.pair, "_HELLO_TIMEOUT", 0.5)
+    monkeypatch.setattr(skillrun.launch.pair, "_FAREWELL", 0.5)
     with arena.runner() as runner, pytest.raises(SkillrunError, match="launcher"):
         runner.run("demo", "go.py")
     assert not marked(fake.name)
@@ -369,4 +369,17 @@ def test_the_script_changes_between_plan_and_start(arena: Arena, mode: str, deed
     assert (str(arena.workspace) if deed == "cwd" else str(script)) in result.error.message
     if deed == "cwd":
         (arena.root / "moved" / "out").rename(arena.workspace / "out")
+    arena.assert_clean()
+
+
+def test_the_end_of_the_launcher_with_no_descriptor_left(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A caller that has no descriptor to wait with waits all the same: nothing of the launcher is left."""
+    arena.script(FINE)
+    with arena.runner() as runner:
+        assert runner.run("demo", "go.py").stdout.text == "fine\n"
+        monkeypatch.setattr(os, "pidfd_open", Failing(os.pidfd_open, errno.EMFILE, {1}))
+        runner.close()
+        monkeypatch.undo()
     arena.assert_clean()

@@ -118,8 +118,10 @@ def test_the_launcher_is_killed_at_each_stage(
             def killing(
                 *arguments: Any, original: Any = original, runner: Runner = runner, **named: Any
             ) -> Any:
+                pair = runner.launcher._pair
+                assert pair is not None
                 os.kill(launcher_pid(runner), signal.SIGKILL)
-                assert eventually(lambda: not runner.launcher._serves())
+                assert eventually(lambda: not pair.serves())
                 return original(*arguments, **named)
 
             how = ""
@@ -247,8 +249,9 @@ def test_a_root_that_a_run_filled_again_is_removed_later(
     monkeypatch.setattr("skillrun.launch.launcher.remove_root", late)
     with arena.runner() as runner:
         runner.launcher.start()
-        os.kill(runner.launcher._hello["pid"], signal.SIGKILL)
-        assert eventually(lambda: not runner.launcher._serves())
+        pair = runner.launcher._pair
+        os.kill(pair.hello["pid"], signal.SIGKILL)
+        assert eventually(lambda: not pair.serves())
         assert runner.run("demo").stdout.text == "fine\n"
         assert removed
     assert len(set(removed)) == 2

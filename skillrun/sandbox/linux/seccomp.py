@@ -9,6 +9,7 @@ would cost twice as much at each start.
 from __future__ import annotations
 
 import errno
+import functools
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -45,6 +46,7 @@ class Conditions:
     unix: bool = True
 
 
+@functools.lru_cache(maxsize=32)  # the try of level 2 and the first run after it need the same one
 def assemble(conditions: Conditions) -> bytes:
     """Return the filter program for a machine, a level and a network grant.
 
