@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import select
 import statistics
 import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
 
 import skillrun.sandbox.wire
 from bench.measure import Row
 from skillrun import Call, Runner, current_host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _SLEEP = "#!/bin/sh\nexec sleep 100\n"
 _TREE = (
@@ -30,16 +38,46 @@ def plain() -> float:
         return time.perf_counter() - began
 
 
-def ended(runner: Runner, skill: str) -> float:
-    """Cancel a run and wait for its result."""
+def ended(runner: Runner, skill: str) -> tuple[float, float]:
+    """Cancel a run; return the seconds until every process of it is dead, and until its result is there.
+
+    A dead process has closed its ends of every pipe before its pidfd tells of it.
+    """
     handle = runner.start(Call(skill))
     while handle.pid is None:
         time.sleep(0.001)
     time.sleep(0.1)
+    deaths = [os.pidfd_open(pid) for pid in processes(handle.pid)]
     began = time.perf_counter()
     handle.cancel()
+    wait_for(deaths)
+    dead = time.perf_counter() - began
     handle.wait()
-    return time.perf_counter() - began
+    told = time.perf_counter() - began
+    for death in deaths:
+        os.close(death)
+    return dead, told
+
+
+def processes(leader: int) -> set[int]:
+    """Return the processes of a run: what is below its leader, and what its group was left to the launcher."""
+    found = {leader, *(child.pid for child in psutil.Process(leader).children(recursive=True))}
+    for orphan in psutil.Process(leader).parent().children():  # type: ignore[union-attr] # the launcher
+        if os.getpgid(orphan.pid) == leader:
+            found |= {orphan.pid, *(child.pid for child in orphan.children(recursive=True))}
+    return found
+
+
+def wait_for(deaths: Iterable[int]) -> None:
+    """Wait until all of them are dead."""
+    waiter = select.poll()
+    left = set(deaths)
+    for death in left:
+        waiter.register(death, select.POLLIN)
+    while left:
+        for death, _ in waiter.poll():
+            waiter.unregister(death)
+            left.discard(death)
 
 
 def rows(rounds: int) -> list[Row]:
@@ -62,20 +100,18 @@ def rows(rounds: int) -> list[Row]:
             ) as runner:
                 if level == 2 and not runner.launcher.probe().level2:
                     continue
-                times: dict[str, list[float]] = {"plain": [], "sleep": [], "tree": []}
-                for _ in range(max(10, rounds // 10)):
-                    times["plain"].append(plain())
-                    times["sleep"].append(ended(runner, "sleep"))
-                    times["tree"].append(ended(runner, "tree"))
-            base = statistics.median(times["plain"])
+                plains: list[float] = []
+                times: dict[str, list[tuple[float, float]]] = {"sleep": [], "tree": []}
+                for _ in range(max(10, rounds // 4)):
+                    plains.append(plain())
+                    for name, taken in times.items():
+                        taken.append(ended(runner, name))
+            base = statistics.median(plains)
             what = {"sleep": "one sleep", "tree": "eleven that ignore TERM"}
-            found += [
-                Row(
-                    f"time to dead, level {level}: {words}",
-                    "kill -9 of one sleep",
-                    statistics.median(times[name]) / base,
-                    5,
+            for name, words in what.items():
+                dead, told = (statistics.median(one) / base for one in zip(*times[name], strict=True))
+                found.append(Row(f"time to dead, level {level}: {words}", "kill -9 of one sleep", dead, 5))
+                found.append(
+                    Row(f"time to the result, level {level}: {words}", "kill -9 of one sleep", told, None)
                 )
-                for name, words in what.items()
-            ]
     return found

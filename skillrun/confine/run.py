@@ -118,16 +118,17 @@ class Run:
         return bool(words)
 
     def end(self, reason: str, *, now: bool = False) -> None:
-        """Ask the tree to end, and set the time when it is ended without asking."""
+        """Ask the tree to end, and set the time when it is ended without asking; at once where it has no grace."""
         if self.reason is None:
             self.reason = reason
-        if self.hard is None and not now:
+        asked = self.hard is not None
+        if now or not (asked or self.grace):
+            self.kill()
+        elif not asked:
             self.hard = time.monotonic() + self.grace
             self._signal(signal.SIGTERM)
             # A stopped process handles SIGTERM only once continued; an unconfined script can stop its supervisor.
             self._signal(signal.SIGCONT)
-        elif now:
-            self.kill()
 
     def kill(self) -> None:
         """End the tree without asking."""
