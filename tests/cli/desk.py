@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from press import press
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_PYTHONS_OWN = ("PYTHON", "LANG", "LC_", "TZ")  # variables that Python reads when it starts
 SKILLS = Path(__file__).resolve().parent.parent.parent / "skills"
 
 
@@ -53,17 +56,15 @@ class Desk:
         **more: str,
     ) -> subprocess.CompletedProcess[str]:
         """Run skillrun to its end; never with a traceback, whatever it was asked."""
-        done = subprocess.run(
-            self.command(*words),
-            cwd=cwd or self.here,
-            env=self.environment(**more),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            errors="surrogateescape",
-            check=False,
-            timeout=60,
-        )
+        environ = self.environment(**more)
+        folder = cwd or self.here
+        if any(name.startswith(_PYTHONS_OWN) for name in {**self.environ, **more}):
+            done = subprocess.run(
+                self.command(*words), cwd=folder, env=environ, input=stdin, capture_output=True, text=True,
+                errors="surrogateescape", check=False, timeout=60,
+            )  # fmt: skip
+        else:
+            done = press().run([os.fspath(word) for word in words], cwd=folder, environ=environ, stdin=stdin)
         assert "Traceback" not in done.stderr + done.stdout, done.stderr
         assert "error[internal]" not in done.stderr, done.stderr
         return done
