@@ -197,7 +197,7 @@ class Arena:
         )
         if mode == "level-2" and not (probe := runner.launcher.probe()).level2:
             runner.close()
-            if os.environ.get("SKILLRUN_REQUIRE_BACKENDS") == "linux":
+            if "linux-2" in os.environ.get("SKILLRUN_REQUIRE_BACKENDS", "").split(","):
                 pytest.fail(f"level 2 is required, and does not work here: {probe.level2_failure}")
             pytest.skip(f"no level 2 on this host: {probe.level2_failure}")
         return runner
