@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tempfile
@@ -35,12 +36,12 @@ def make_root(temporary: Path) -> str:
 def _try(shared: Path, temporary: Path) -> str | None:
     """Make the own folder once; None when the shared one went away meanwhile."""
     try:
-        shared.mkdir(mode=0o700, exist_ok=True)
+        # Not `exist_ok`: it raises where the folder that was there is gone a moment later.
+        with contextlib.suppress(FileExistsError):
+            shared.mkdir(mode=0o700)
         found = shared.lstat()
         ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
         return tempfile.mkdtemp(prefix="skillrun-", dir=shared if ours else temporary)
-    except FileExistsError:
-        return tempfile.mkdtemp(prefix="skillrun-", dir=temporary)
     except FileNotFoundError:
         if not temporary.is_dir():
             raise
