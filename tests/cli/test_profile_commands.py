@@ -254,8 +254,9 @@ def test_profile_of_a_skill(desk: Desk, quick: Callable[..., Done], snapshot: Sn
     """The whole Seatbelt text of an example skill, and the same from an audit's point of view: nothing but notes."""
     ceiling = str(SKILLS / "ceiling.yaml")
     done = desk(
-        "profile", str(SKILLS / "deploy-checker"), "--ceiling", ceiling, "--backend", "seatbelt", "--network"
-    )
+        "profile", str(SKILLS / "deploy-checker"), "--ceiling", ceiling, "--backend", "seatbelt", "--network",
+        PATH="/usr/bin:/bin",  # a Python that is found elsewhere has a prefix, which the profile names
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     parameters = [line for line in done.stdout.splitlines() if line.startswith("; -D ")]
     snapshot(
