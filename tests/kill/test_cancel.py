@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from adversaries import Adversary
     from arena import Arena
 
+_SLACK = (
+    10.0  # seconds beyond a deadline that are not a stuck call, with eight adversaries at work on two cores
+)
 FEW = (
     "daemon",
     "ignores-term",
@@ -206,7 +209,7 @@ def _round(arena: Arena, runner: Runner, chosen: list[Adversary], timeout: float
         wanted = Termination.EXITED if adversary.leaves else Termination.TIMED_OUT
         if result.termination is not wanted or result.error is not None:
             return f"{adversary.name}: {result.termination} {result.error}"
-        if result.duration_s > (2.5 if adversary.leaves else timeout + 3.0):
+        if result.duration_s > (0 if adversary.leaves else timeout) + _SLACK:
             return f"{adversary.name}: {result.duration_s:.2f} s"
         return ""
 
