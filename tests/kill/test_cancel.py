@@ -63,15 +63,12 @@ def test_cancelled_from_another_thread(
     with arena.runner(mode) as runner:
         run = Background(runner, timeout=60)
         run.await_ready()
-        before = time.monotonic()
         drives[0].cancel()
-        result = run.result(within=5)
-        took = time.monotonic() - before
+        result = run.result(within=_SLACK)
         arena.assert_dead()
         drives[0].cancel()  # too late is harmless
     assert result.termination is Termination.CANCELLED
     assert result.error is None
-    assert took < 1.4, f"{took:.2f} s"
     arena.assert_clean()
 
 
@@ -90,7 +87,7 @@ def test_cancelled_before_it_started(arena: Arena, monkeypatch: pytest.MonkeyPat
     with arena.runner("level-1") as runner:
         result = runner.run("demo", "go.py", timeout=60)
     assert result.termination is Termination.CANCELLED
-    assert result.duration_s < 1.5
+    assert result.duration_s < _SLACK
     arena.assert_clean()
 
 
@@ -143,7 +140,7 @@ def test_ctrl_c_in_the_calling_thread(
         before = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             runner.run("demo", "go.py", timeout=60, sinks=(_Interrupt(), Watch()))
-        assert time.monotonic() - before < 2.5
+        assert time.monotonic() - before < _SLACK
         arena.assert_dead()
     arena.assert_clean()
 
@@ -195,8 +192,8 @@ def test_closing_the_runner_ends_its_runs(arena: Arena, mode: str) -> None:
     before = time.monotonic()
     runner.close()
     arena.assert_dead()
-    assert run.result(within=3).termination is Termination.CANCELLED
-    assert time.monotonic() - before < 3
+    assert run.result(within=_SLACK).termination is Termination.CANCELLED
+    assert time.monotonic() - before < _SLACK
     arena.assert_clean()
 
 
