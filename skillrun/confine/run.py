@@ -224,8 +224,11 @@ class Run:
             self.facts["memory"] = used
             self.end("memory_limit", now=True)
         elif len(pids) > self.processes + _OWN[self.mode]:
-            self.facts["processes"] = len(pids)
-            self.end("process_limit", now=True)
+            reaper = os.getpid() if self.mode == "group" else self.pid
+            count = watch.count(pids, reaper=reaper)
+            if count > self.processes + _OWN[self.mode]:
+                self.facts["processes"] = count
+                self.end("process_limit", now=True)
 
     def result(self) -> dict[str, Any]:
         """Describe the end of the run for the owner."""
