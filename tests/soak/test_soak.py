@@ -30,7 +30,7 @@ AT_ONCE = 16
 # Bytes of resident memory that allocators may differ by between two looks: which pages of their arenas are touched
 # depends on how many runs happened to be at their largest together. What leaks is seen in the objects.
 _GROWTH = 12 << 20
-_OBJECTS = 0.1  # of Python's, a run: caches with a bound fill up slowly, a leak is one at least
+_OBJECTS = 0.7  # of Python's, a run: less and less are added (0.4 after 1,000), a leak is one at least
 
 
 def resident(pid: int) -> int:
