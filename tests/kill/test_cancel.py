@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from adversaries import Adversary
     from arena import Arena
 
-_SLACK = (
-    10.0  # seconds beyond a deadline that are not a stuck call, with eight adversaries at work on two cores
-)
 FEW = (
     "daemon",
     "ignores-term",
@@ -63,12 +60,15 @@ def test_cancelled_from_another_thread(
     with arena.runner(mode) as runner:
         run = Background(runner, timeout=60)
         run.await_ready()
+        before = time.monotonic()
         drives[0].cancel()
-        result = run.result(within=_SLACK)
+        result = run.result(within=5)
+        took = time.monotonic() - before
         arena.assert_dead()
         drives[0].cancel()  # too late is harmless
     assert result.termination is Termination.CANCELLED
     assert result.error is None
+    assert took < 1.4, f"{took:.2f} s"
     arena.assert_clean()
 
 
@@ -87,7 +87,7 @@ def test_cancelled_before_it_started(arena: Arena, monkeypatch: pytest.MonkeyPat
     with arena.runner("level-1") as runner:
         result = runner.run("demo", "go.py", timeout=60)
     assert result.termination is Termination.CANCELLED
-    assert result.duration_s < _SLACK
+    assert result.duration_s < 1.5
     arena.assert_clean()
 
 
@@ -140,7 +140,7 @@ def test_ctrl_c_in_the_calling_thread(
         before = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             runner.run("demo", "go.py", timeout=60, sinks=(_Interrupt(), Watch()))
-        assert time.monotonic() - before < _SLACK
+        assert time.monotonic() - before < 2.5
         arena.assert_dead()
     arena.assert_clean()
 
@@ -192,8 +192,8 @@ def test_closing_the_runner_ends_its_runs(arena: Arena, mode: str) -> None:
     before = time.monotonic()
     runner.close()
     arena.assert_dead()
-    assert run.result(within=_SLACK).termination is Termination.CANCELLED
-    assert time.monotonic() - before < _SLACK
+    assert run.result(within=3).termination is Termination.CANCELLED
+    assert time.monotonic() - before < 3
     arena.assert_clean()
 
 
@@ -206,7 +206,7 @@ def _round(arena: Arena, runner: Runner, chosen: list[Adversary], timeout: float
         wanted = Termination.EXITED if adversary.leaves else Termination.TIMED_OUT
         if result.termination is not wanted or result.error is not None:
             return f"{adversary.name}: {result.termination} {result.error}"
-        if result.duration_s > (0 if adversary.leaves else timeout) + _SLACK:
+        if result.duration_s > (2.5 if adversary.leaves else timeout + 3.0):
             return f"{adversary.name}: {result.duration_s:.2f} s"
         return ""
 

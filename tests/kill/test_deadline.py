@@ -14,13 +14,7 @@ from skillrun import Termination
 if TYPE_CHECKING:
     from arena import Arena
 
-TIMEOUTS = (
-    0.45,
-    1.0,
-    2.5,
-    6.0,
-)  # seconds; the next longer one where a busy machine had not come to the script's first line
-SLACK = 5.0  # seconds beyond a deadline that are not a stuck call, on a machine with others at work; speed is bench/ending.py's
+TIMEOUT = 0.45
 
 
 @pytest.mark.parametrize("mode", LEVELS)
@@ -33,22 +27,20 @@ def test_no_adversary_is_alive_when_the_result_comes(
     arena.script(adversary.source)
     with arena.runner(mode) as runner:
         runner.launcher.start()
-        for timeout in (30.0,) if adversary.leaves else TIMEOUTS:
-            before = time.monotonic()
-            result = runner.run("demo", "go.py", timeout=timeout)
-            took = time.monotonic() - before
-            arena.assert_dead(why=adversary.name)
-            if result.stdout.text:
-                break
+        timeout = 30.0 if adversary.leaves else TIMEOUT
+        before = time.monotonic()
+        result = runner.run("demo", "go.py", timeout=timeout)
+        took = time.monotonic() - before
+        arena.assert_dead(why=adversary.name)
     assert result.error is None
     assert result.stdout.text.startswith("ready\n")
     if adversary.leaves:
         assert (result.termination, result.exit_code) == (Termination.EXITED, 0)
-        assert took < SLACK, f"{took:.2f} s for a leader that left at once"
+        assert took < 1.5, f"{took:.2f} s for a leader that left at once"
         assert result.leftovers >= 1
     else:
         assert result.termination is Termination.TIMED_OUT
-        assert took < timeout + SLACK, f"{took:.2f} s"
+        assert took < TIMEOUT + 0.2 + 1.2, f"{took:.2f} s"
     arena.assert_clean()
 
 
@@ -63,7 +55,7 @@ def test_the_polite_time_is_two_seconds(arena: Arena, mode: str) -> None:
         result = runner.run("demo", "go.py", timeout=0.3)
         took = time.monotonic() - before
     assert result.termination is Termination.TIMED_OUT
-    assert 2.2 < took < 2.3 + SLACK
+    assert 2.2 < took < 3.0
     arena.assert_clean()
 
 
@@ -76,9 +68,10 @@ def test_a_script_can_use_the_polite_time(arena: Arena, mode: str) -> None:
         "signal.signal(signal.SIGTERM, leave)\nprint('ready', flush=True)\ntime.sleep(30)\n"
     )
     with arena.runner(mode) as runner:
-        result = runner.run("demo", "go.py", timeout=1.0)
+        result = runner.run("demo", "go.py", timeout=0.4)
     assert result.termination is Termination.TIMED_OUT
     assert (result.stdout.text, result.exit_code) == ("ready\ncleared\n", 7)
+    assert result.duration_s < 1.5
     arena.assert_clean()
 
 
@@ -92,8 +85,9 @@ def test_a_stopped_script_is_continued_to_use_the_polite_time(arena: Arena, mode
         "signal.pause()\n"
     )
     with arena.runner(mode) as runner:
-        result = runner.run("demo", "go.py", timeout=1.0)
+        result = runner.run("demo", "go.py", timeout=0.4)
     assert (result.stdout.text, result.exit_code) == ("ready\ncleared\n", 7)
+    assert result.duration_s < 1.5
     arena.assert_clean()
 
 
@@ -102,9 +96,9 @@ def test_output_of_before_the_end_is_kept(arena: Arena, mode: str) -> None:
     """Case B-01: a grandchild that holds the pipe does not hold the call, and what was printed is there."""
     arena.script("#!/bin/sh\necho so far\nsleep 60 & wait\n", name="go.sh")
     with arena.runner(mode) as runner:
-        result = runner.run("demo", "go.sh", timeout=1.0)
+        result = runner.run("demo", "go.sh", timeout=0.3)
     assert (result.termination, result.stdout.text) == (Termination.TIMED_OUT, "so far\n")
-    assert result.duration_s < 1.0 + SLACK
+    assert result.duration_s < 2
     arena.assert_clean()
 
 
@@ -121,7 +115,7 @@ def test_a_background_process_does_not_outlive_its_script(arena: Arena, mode: st
         arena.assert_dead()
     assert (result.termination, result.exit_code, result.stdout.text) == (Termination.EXITED, 0, "hi\n")
     assert result.leftovers >= 1
-    assert result.duration_s < SLACK
+    assert result.duration_s < 1.2
     arena.assert_clean()
 
 

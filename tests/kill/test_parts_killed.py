@@ -299,7 +299,7 @@ def test_a_stopped_spare_costs_one_run_its_deadline(arena: Arena, monkeypatch: p
         os.kill(spare, signal.SIGSTOP)
         before = time.monotonic()
         result = runner.run("demo", "go.py", timeout=0.3)
-        assert time.monotonic() - before < 10  # it would wait for ever
+        assert time.monotonic() - before < 2
         assert result.termination is not Termination.EXITED
         assert runner.run("demo", "go.py").stdout.text == "fine\n"
     arena.assert_clean()
