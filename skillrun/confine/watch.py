@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PERIOD = 0.1  # seconds between two looks; one costs 1.5 ms for 50 processes
-_BACKLOG = (
-    4096  # process ids that dead ones may hold; the least that a machine has is 32,768 (proc(5), pid_max)
-)
+_BACKLOG = 4096  # process ids that dead ones may hold; a machine has 32,768 by default (proc(5), pid_max)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 

@@ -254,10 +254,8 @@ class Launcher:
             self._unremoved.add(str(self.scratch_root))
         # A run that was on its way may have put its folders there again: it is looked at once more at the next end.
         self._unremoved = {one for one in self._unremoved if not remove_root(one)}
-        self._pair, self._owner = (
-            None,
-            0,
-        )  # `scratch_root` keeps its name for runs that are still on their way
+        # `scratch_root` keeps its name for runs that are still on their way.
+        self._pair, self._owner = None, 0
 
     def _forget(self) -> None:
         """Let go of a launcher that belongs to the process we were forked from."""
