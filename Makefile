@@ -46,7 +46,8 @@ test: $(VENV)/installed-test lint ## install what the tests need, lint, check ty
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-all: $(VENV)/installed-test lint ## the long form of every proof as well
-	SKILLRUN_FUZZ=$${SKILLRUN_FUZZ:-5000} $(BIN)/python -m pytest -n 2 --timeout 1800
+	SKILLRUN_FUZZ=$${SKILLRUN_FUZZ:-5000} $(BIN)/python -m pytest -n 2 --dist worksteal --timeout 1800 -m "not alone"
+	$(BIN)/python -m pytest --timeout 1800 -m alone
 
 fuzz: $(VENV)/installed-test ## random inputs, many more than `make test` tries
 	SKILLRUN_FUZZ=$${SKILLRUN_FUZZ:-20000} SKILLRUN_FUZZ_LAUNCH=$${SKILLRUN_FUZZ_LAUNCH:-200000} \

@@ -34,6 +34,8 @@ FEW = (
     "child-cloned-as-a-sibling",
 )
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def drives(monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 TIMEOUT = 0.45
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.mark.parametrize("mode", LEVELS)
 @pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda a: a.name)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 FEW = ("chain-new-session-each-step", "floods-both-streams", "twenty-stopped-sessions", "subreaper-inside")
 
+pytestmark = pytest.mark.alone
+
 
 @contextlib.contextmanager
 def owner(arena: Arena, mode: str, *, fork: str = "") -> Iterator[dict[str, int]]:
