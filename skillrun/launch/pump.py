@@ -17,19 +17,20 @@ if TYPE_CHECKING:
 
     from skillrun.launch.capture import Sink
 
+_ROOM = 1 << 16  # bytes: what a pipe holds by default, and more than a launcher says at once
 _PATIENCE = 1.0  # seconds that a reader of our output gets once a run was ended, for what lies in the pipes
 
 
-def _heard(control: socket.socket) -> bytes:
-    """Take one message, empty at the end.
+def _heard(control: socket.socket, room: memoryview) -> bytes:
+    """Take one message by way of a buffer, empty at the end.
 
     A launcher that goes with a word of ours unread, such as a cancel that came too late, makes the kernel say
     ECONNRESET, once and before what was sent (unix(7), unix_release_sock): its own last word is still there.
     """
     with contextlib.suppress(OSError):
         with contextlib.suppress(ConnectionResetError):
-            return control.recv(65536)
-        return control.recv(65536)
+            return bytes(room[: control.recv_into(room)])
+        return bytes(room[: control.recv_into(room)])
     return b""
 
 
@@ -55,6 +56,9 @@ class Pump:
         self._blocked: dict[int, list[int]] = {}  # an output that is full → the streams that wait for it
         self._ended: Mapping[str, Any] | None = None
         self._over = False
+        # One buffer for every read. `os.read` asks for the whole room each time and gives back what it did not fill:
+        # of many runs in many threads, the heap keeps the holes.
+        self._room = memoryview(bytearray(_ROOM))
         self.stuck = False
         self.leaders: list[int] = []  # of the group of the run; two when the first one was dead
         self._poll = select.poll()
@@ -94,7 +98,7 @@ class Pump:
 
     def _listen(self) -> None:
         """Take one message of the launcher."""
-        words = _heard(self._control)
+        words = _heard(self._control, self._room)
         if not words:
             self._over = True
             return
@@ -178,9 +182,10 @@ class Pump:
         """Move what fits from a stream to its sink; return whether anything was there."""
         sink = self._streams[stream]
         try:
-            chunk = os.read(stream, sink.room())
+            count = os.readv(stream, [self._room[: sink.room()]])
         except BlockingIOError:
             return False
+        chunk = bytes(self._room[:count])
         try:
             sink.feed(chunk)
         except OSError:
