@@ -21,6 +21,10 @@ EATERS = {
         "for n in range(64):\n    f = os.memfd_create('m%d' % n)\n    for _ in range(1): os.write(f, block * 7)\n"
         "    os.set_inheritable(f, True)\ntime.sleep(30)"
     ),
+    "a thread that outlives the main one": (
+        "import threading\nx = []\ndef eat():\n    for _ in range(40): time.sleep(0.01); x.append(bytearray(8 << 20))\n"
+        "    time.sleep(30)\nthreading.Thread(target=eat).start()\nlibc.syscall({'x86_64': 60}.get(os.uname().machine, 93), 0)"
+    ),
 }
 
 
