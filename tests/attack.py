@@ -118,7 +118,9 @@ class Party:
         self.outfit = outfit
         self.other = SUITE_IS_ROOT and uid != 0  # whether the tests have to become somebody else for it
         self.python = self._interpreter()
-        if self.python is not None:  # ahead, since a worker may not write there and each launcher would do it again
+        if (
+            self.python is not None
+        ):  # ahead, since a worker may not write there and each launcher would do it again
             compiling = [self.python, "-m", "compileall", "-q", str(outfit)]
             subprocess.run(compiling, cwd="/", check=True, env={"PATH": "/usr/bin:/bin"})
         self.lacking: dict[int, str] = {}  # why a level can't be tried here

@@ -65,6 +65,7 @@ def _steps(
 
     return [
         ("descriptors", lambda: child.take(descriptors)),
+        ("ids", lambda: world.bound_ids(plan["ids"])),  # while /proc of outside is still there to be written
         ("mounts", lambda: root.furnish(plan)),
         ("cwd", lambda: child.enter(plan["cwd"])),
         ("limits", lambda: child.limit(plan["rlimits"])),

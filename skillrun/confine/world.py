@@ -23,6 +23,8 @@ _NEWCGROUP, _NEWNET = 0x02000000, 0x40000000
 _INNER_UID = 1000  # for a caller who is root: as 0 inside, tar and npm would try to change owners
 _BASES = ("/sys", "/mnt", "/media")  # covered by the new root while it is built: nothing granted lies there
 _MOST_NODES = 100_000  # of /tmp and of /dev/shm: a folder takes kernel memory that no size counts
+_PID_MAX = "/proc/sys/kernel/pid_max"
+_ANY_ID = 4_194_304  # what it says in a new namespace: PID_MAX_LIMIT in <linux/threads.h>
 _DENIED = ".denied"
 _PROC_FILES = ("cpuinfo", "loadavg", "meminfo", "stat", "uptime", "version")
 _PRIVATE = mounts.NOSUID | mounts.NODEV
@@ -47,6 +49,37 @@ def map_ids(uid: int, gid: int) -> None:
     ):
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
             file.write(words)
+
+
+def bound_ids(count: int) -> None:
+    """Bound the process ids that this world can hold: its threads, and the dead that nobody has waited for, included.
+
+    Where the kernel can't, only the watch counts, ten times a second and no threads: that is enough to be told what a run
+    did, and not to keep it from taking the last ids of the machine meanwhile. From Linux 6.14 on each namespace has a
+    setting of its own. Before, the file is the machine's, which a caller who is root can change: so it is left alone.
+    """
+    if not _has_ids_of_its_own(os.uname().release):
+        return
+    try:
+        setting = os.open(_PID_MAX, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return  # a container may have /proc/sys read-only
+    try:
+        if int(os.read(setting, 32)) == _ANY_ID:
+            os.pwrite(setting, str(count).encode(), 0)
+    except (OSError, ValueError):
+        pass  # EINVAL: more than the kernel has anyway
+    finally:
+        os.close(setting)
+
+
+def _has_ids_of_its_own(release: str) -> bool:
+    """Tell by the kernel's release whether a namespace has a `pid_max` of its own; not when it can't be told."""
+    words = release.split(".")
+    try:
+        return (int(words[0]), int(words[1].partition("-")[0])) >= (6, 14)
+    except (ValueError, IndexError):
+        return False
 
 
 class World:

@@ -39,6 +39,7 @@ def try_level2(launcher: Launcher, probe: Probe) -> Probe:
         "rules": [],
         "entries": [],
         "links": [],
+        "ids": 1 << 10,
         "tmpfs": 1 << 20,
     }
     plan = LaunchPlan("linux", level2.LEVEL, UNCONFINED, wire, level2.base(probe, network=False))

@@ -16,6 +16,8 @@ import psutil
 import pytest
 from attack import SUITE_IS_ROOT, Party, Scene, Victim, blocks_reading, libc, script_python
 
+from skillrun.confine import world
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -142,6 +144,57 @@ def test_blocks_an_io_priority_for_everybody(
         assert psutil.Process(victim.pid).ionice().ioclass != psutil.IOPRIO_CLASS_IDLE
         scene.plainly()
         assert psutil.Process(victim.pid).ionice().ioclass == psutil.IOPRIO_CLASS_IDLE
+
+
+_THREADS = """
+import threading
+threading.stack_size(32768)
+over = threading.Event()
+made = 0
+try:
+    for _ in range(10_000):
+        threading.Thread(target=over.wait, daemon=True).start()
+        made += 1
+except RuntimeError:
+    pass
+print('MADE', made, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.level(2)
+def test_blocks_taking_all_process_ids(scene: Scene) -> None:
+    """Threads, which the limit of processes does not count for root, come to an end before the machine's ids do."""
+    if scene.party.uid == 0 and not world._has_ids_of_its_own(os.uname().release):
+        pytest.skip("namespaces have a bound of their own from Linux 6.14 on")
+    before = Path("/proc/sys/kernel/pid_max").read_text()
+    scene.script(_THREADS, front="metadata: {skillrun: {limits: {processes: 20}}}")
+
+    run = scene.confined()
+
+    assert 10 < int(run.out.split("MADE")[1]) <= 20 + 8192, run
+    assert Path("/proc/sys/kernel/pid_max").read_text() == before
+    assert "MADE 10000" in scene.plainly().out
+
+
+@pytest.mark.parametrize(
+    ("release", "has"),
+    [
+        ("6.14", True),
+        ("6.14-rc3", True),
+        ("6.14.0-15-generic", True),
+        ("7.0.1", True),
+        ("6.13.12", False),
+        ("5.99", False),
+        ("6", False),
+        ("4.4.0", False),
+        ("unknown", False),
+        ("", False),
+    ],
+)
+def test_the_machines_own_bound_of_ids_is_never_written(release: str, has: bool) -> None:  # noqa: FBT001
+    """Before Linux 6.14 the same file is the whole machine's, and root's run could change it."""
+    assert world._has_ids_of_its_own(release) is has
 
 
 CHANGES: dict[str, tuple[str, Callable[[Victim], object]]] = {

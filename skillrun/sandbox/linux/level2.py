@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 LEVEL: Final = 2
 WRITE, READ, DENY, NODE, COVER = "rw", "ro", "deny", "link", "cover"
 _RLIMIT_NPROC: Final = 6  # <asm-generic/resource.h>
+_SPARE_IDS: Final = (
+    8192  # process ids for threads, and for the dead that init has not come to (confine/watch.py)
+)
 _MOST_TMPFS: Final = 1 << 30  # bytes of /tmp and of /dev/shm; they are memory and in no process's share
 # The world writes these itself, with the caller's name only.
 _OWN_FILES: Final = frozenset({"/etc/passwd", "/etc/group"})
@@ -150,6 +153,7 @@ def additions(policy: Policy, landscape: Landscape, probe: Probe) -> dict[str, A
         **bare,
         "entries": [list(entry) for entry in _spotted(marks, landscape)],
         "links": [[str(path), target] for path, target in sorted(landscape.links.items())],
+        "ids": int(policy.limits.processes) + _SPARE_IDS,
         "tmpfs": int(min(policy.limits.memory, _MOST_TMPFS)),
         "rules": [
             [path, rights.access("write", probe.landlock), device, inode]
