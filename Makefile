@@ -42,7 +42,7 @@ demo: install ## make .venv, install, run the example skills confined, watch an 
 
 install: $(VENV)/installed ## make .venv and install skillrun into it, editable
 
-test: $(VENV)/installed-test lint ## install what the tests need, lint, check types, run the tests (at most 6 minutes)
+test: $(VENV)/installed-test lint ## install what the tests need, lint, check types, run the tests
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-all: $(VENV)/installed-test lint ## the long form of every proof as well

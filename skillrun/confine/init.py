@@ -10,14 +10,21 @@ import json
 import os
 import signal
 
-from . import calls, child, landlock, world
+from . import calls, child, landlock, supervise, world
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+# Waited for, not handled: so it is known who sent one, and none is lost that comes before the script.
+_AWAITED = {signal.SIGCHLD, signal.SIGTERM}
 _DEFAULTED = [n for n in signal.valid_signals() if n not in {signal.SIGKILL, signal.SIGSTOP}]
+
+
+def listen() -> None:
+    """Keep what init waits for until it does; with its default a signal would be nothing to an init (pid_namespaces(7))."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
 
 
 def rule_over(
@@ -80,11 +87,38 @@ def _steps(
 
 
 def _wait(leader: int) -> dict[str, Any]:
-    """Reap until the leader ends, then kill and count whoever else is left in this namespace."""
+    """Reap until the leader ends, passing on a request to end; then kill and count whoever else is left here."""
     while True:
-        pid, status, usage = os.wait4(-1, 0)
-        if pid == leader:
-            break
+        # Only the launcher is asked by: it is outside of this namespace, where nobody has a number (sigaction(2)).
+        asked = signal.sigtimedwait({signal.SIGTERM}, 0)
+        if asked is not None and asked.si_pid == 0:
+            _ask_all()
+        for _ in range(supervise.BATCH):  # then there may be word from outside
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+            if pid == 0:
+                told = signal.sigwaitinfo(_AWAITED)
+                if told.si_signo == signal.SIGTERM and told.si_pid == 0:
+                    _ask_all()
+            elif pid == leader:
+                return {
+                    **_end_rest(),
+                    "status": status,
+                    "cpu": usage.ru_utime + usage.ru_stime,
+                    "rss": usage.ru_maxrss,
+                }
+
+
+def _ask_all() -> None:
+    """Ask every process of this namespace to end; one that is stopped hears it once it is continued."""
+    for number in (signal.SIGTERM, signal.SIGCONT):
+        try:
+            os.kill(-1, number)
+        except ProcessLookupError:
+            return
+
+
+def _end_rest() -> dict[str, Any]:
+    """Kill whoever is left in this namespace, and return how many there were."""
     leftovers = 0
     try:
         os.kill(-1, signal.SIGKILL)
@@ -93,5 +127,4 @@ def _wait(leader: int) -> dict[str, Any]:
             leftovers += os.WIFSIGNALED(end) and os.WTERMSIG(end) == signal.SIGKILL
     except (ProcessLookupError, ChildProcessError):
         pass
-    cpu = usage.ru_utime + usage.ru_stime
-    return {"status": status, "leftovers": leftovers, "cpu": cpu, "rss": usage.ru_maxrss}
+    return {"leftovers": leftovers}

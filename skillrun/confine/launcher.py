@@ -38,6 +38,7 @@ class Launcher:
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._spare: Spare | None = None
+        self._unswept = False  # the last sweep stopped before it had seen all of the dead
         self._bases: dict[int, dict[str, Any]] = {}
         self._key = 0  # of the base that the last run had, in the hope that the next one has it too
         self._runs: dict[int, Run] = {}  # by the descriptor of the control socket
@@ -82,6 +83,8 @@ class Launcher:
                 self._sweep()
             elif descriptor in self._runs:
                 self._hear_owner(self._runs[descriptor])
+        if self._unswept:
+            self._sweep()
         now = time.monotonic()
         for run in list(self._runs.values()):
             run.tick(now)
@@ -91,6 +94,8 @@ class Launcher:
 
     def _patience(self) -> int | None:
         """Return the milliseconds until the next clock runs out, None when there is none."""
+        if self._unswept:
+            return 0
         if not self._runs:
             return None
         if any(run.reaped for run in self._runs.values()):
@@ -226,13 +231,18 @@ class Launcher:
             run.end("cancelled", now=True)
 
     def _sweep(self) -> None:
-        """Look at every dead child. Leaders are handled by their runs, orphans are reaped and counted."""
+        """Look at the dead children. Leaders are handled by their runs, orphans are reaped and counted.
+
+        Not at all of them where there are many: a script can make more as fast as they are reaped, and the clocks of
+        every run would wait for it.
+        """
         try:
             os.read(self._wake, 4096)
         except BlockingIOError:
             pass
         leaders = {run.pid: run for run in self._runs.values() if not run.reaped}
-        while True:
+        self._unswept = False
+        for _ in range(supervise.BATCH):
             try:
                 found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
@@ -250,6 +260,7 @@ class Launcher:
                 self._spare = None
             if run is not None and run.reaped:
                 run.count(found)
+        self._unswept = True
 
     def _run_of(self, pid: int) -> Run | None:
         """Return the run whose process group a dead, unreaped process is in."""
@@ -284,11 +295,12 @@ class Launcher:
         known = {other.pid for other in self._runs.values()}
         if self._spare is not None:
             known.add(self._spare.pid)
-        strays = []
-        for pid in supervise.children(os.getpid(), os.getpid()):
-            if pid not in known and os.getpgid(pid) not in known:
-                strays.append(pid)
-                supervise.bury(pid, own_group=os.getpgrp())
+        strays = [
+            pid
+            for pid in supervise.children(os.getpid(), os.getpid())
+            if pid not in known and os.getpgid(pid) not in known
+        ]
+        supervise.bury(strays, own_group=os.getpgrp())
         if (
             "leftovers" not in run.ended
         ):  # a supervisor that came to its end has left none: a spare that was dropped
@@ -308,7 +320,7 @@ class Launcher:
         for run in self._runs.values():
             run.end("cancelled", now=True)
         while self._runs:
-            self._poll.poll(10)
+            self._poll.poll(0 if self._unswept else 10)
             self._sweep()
             now = time.monotonic()
             for run in list(self._runs.values()):

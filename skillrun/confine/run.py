@@ -31,9 +31,6 @@ def _bounded(seconds: object) -> float:
     return min(number, _MOST_SECONDS)
 
 
-_OWN = {"group": 0, "init": 1, "tree": 1}  # processes of ours among a run's: an init, a supervisor
-
-
 class Run:
     """A started run.
 
@@ -46,14 +43,14 @@ class Run:
         """Take the terms: how the tree is ended, and when."""
         self.control = control
         self.mode = terms["mode"]
-        if self.mode not in _OWN:  # asked for later, when an error would be everybody's
+        if self.mode not in watch.MODES:  # asked for later, when an error would be everybody's
             raise ValueError(f"there is no mode {self.mode!r}"[:200])
         self.announce = bool(terms["announce"])
         self.grace = _bounded(terms["grace"])
         self.deadline = time.monotonic() + _bounded(terms["timeout"])
-        self.memory = float(terms["memory"])
-        self.processes = float(terms["processes"])
-        self.look = time.monotonic() + watch.PERIOD
+        self._watch = watch.Watch(
+            mode=self.mode, memory=float(terms["memory"]), processes=float(terms["processes"])
+        )
         self.hard: float | None = None
         self.reason: str | None = None
         self.killed = False
@@ -150,16 +147,14 @@ class Run:
         try:
             if self.mode == "group":
                 os.killpg(self.pid, number)
-            elif self.mode == "init" and number != signal.SIGKILL:
-                # The init itself has no handlers and hears nothing; its children are told one by one.
-                for pid in supervise.descendants(self.pid):
-                    supervise.send(pid, number)
             else:
+                # An init, or a supervisor, passes it on. Here the processes below could only be told one by one, by
+                # numbers that are somebody else's once they have ended.
                 os.kill(self.pid, number)
         except OSError as problem:
             # ESRCH: the child has not come to its setsid yet; there is nobody but the leader then.
             if problem.errno == errno.ESRCH and self.mode == "group":
-                supervise.send(self.pid, number)
+                os.kill(self.pid, number)
 
     def leader_exited(self) -> None:
         """Reap the leader after everything else of its group was killed.
@@ -186,13 +181,14 @@ class Run:
         if self.mode != "group":
             return True  # an init is reaped after everything in its namespace; a supervisor says so itself
         try:
-            while True:
+            for _ in range(supervise.BATCH):
                 found = os.waitid(os.P_PGID, self.pid, os.WEXITED | os.WNOHANG)
                 if found is None:
-                    return False
+                    break
                 self.count(found)
         except ChildProcessError:
             return True
+        return False
 
     def count(self, found: os.waitid_result) -> None:
         """Count a reaped member as a leftover when it was our SIGKILL that ended it."""
@@ -201,34 +197,25 @@ class Run:
 
     def next_wake(self) -> float:
         """Return the monotonic time of the next thing to do by the clock."""
-        return min(self.deadline, self.look) if self.hard is None else self.hard
+        return min(self.deadline, self._watch.due) if self.hard is None else self.hard
 
     def tick(self, now: float) -> None:
         """Do what the clock asks for."""
         if self.hard is None:
             if now >= self.deadline:
                 self.end("timed_out")
-            elif now >= self.look:
-                self.look = now + watch.PERIOD
-                self._watch()
+            elif now >= self._watch.due and not self.reaped:
+                self._look()
         elif now >= self.hard:
             self.kill()
 
-    def _watch(self) -> None:
+    def _look(self) -> None:
         """End the run when its tree has more than it may have."""
-        if self.reaped:
-            return
-        pids = watch.members(self.pid, group=self.mode == "group")
-        used = watch.memory(pids, self.memory)
-        if used > self.memory:
-            self.facts["memory"] = used
-            self.end("memory_limit", now=True)
-        elif len(pids) > self.processes + _OWN[self.mode]:
-            reaper = os.getpid() if self.mode == "group" else self.pid
-            count = watch.count(pids, reaper=reaper)
-            if count > self.processes + _OWN[self.mode]:
-                self.facts["processes"] = count
-                self.end("process_limit", now=True)
+        found = self._watch.go_on(self.pid)
+        if found is not None:
+            what, amount = found
+            self.facts[what] = amount
+            self.end({"memory": "memory_limit", "processes": "process_limit"}[what], now=True)
 
     def result(self) -> dict[str, Any]:
         """Describe the end of the run for the owner."""

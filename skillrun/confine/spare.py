@@ -77,6 +77,7 @@ def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[in
             world.map_ids(*ids)
             stage = "prepare"
             child.lead()
+            init.listen()
             root = world.World(base)
             calls.drop_bounding_set()  # ahead of the plan: it is forty calls, and mounting needs none of what it takes
         else:

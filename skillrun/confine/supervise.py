@@ -18,9 +18,13 @@ from . import calls, child
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 _PAUSE = 0.002  # seconds between two looks at a dying tree
+# The dead that are reaped before anything else is looked at: a script can make them as fast as they are reaped, for ever.
+BATCH = 256
+_STATE, _PARENT, _THREADS = 0, 1, 17  # in /proc/PID/stat, counted behind the name (proc(5))
 
 
 def supervise(plan_file: int, *, descriptors: list[int], report: int, launcher: int, grace: float) -> None:
@@ -76,14 +80,16 @@ def _wait(leader: int, wake: int, grace: float) -> tuple[int, Any]:
     ready.register(wake, select.POLLIN)
     hard: float | None = None
     while True:
-        while True:
+        more = True
+        for _ in range(BATCH):
             pid, status, usage = os.wait4(-1, os.WNOHANG)
             if pid == leader:
                 return status, usage
             if pid == 0:
+                more = False
                 break
         left = None if hard is None else max(0, hard - time.monotonic())
-        ready.poll(None if left is None else int(left * 1000) + 1)
+        ready.poll(0 if more else None if left is None else int(left * 1000) + 1)
         signals = _drain(wake)
         if signal.SIGTERM in signals and hard is None:
             hard = time.monotonic() + grace
@@ -106,34 +112,38 @@ def end_tree() -> int:
     """Kill every process below this one until none is left; return how many there were."""
     killed: set[int] = set()
     while True:
-        below = descendants(os.getpid())
-        for pid in below:
-            send(pid, signal.SIGKILL)
-        killed.update(below)
+        killed.update(signal_tree(signal.SIGKILL))
         try:
-            while True:
+            for _ in range(BATCH):
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
+                    time.sleep(_PAUSE)
                     break
                 if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
                     killed.discard(pid)  # it had ended by itself and only waited to be reaped
         except ChildProcessError:
             return len(killed)
-        time.sleep(_PAUSE)
 
 
-def signal_tree(number: int) -> None:
-    """Send a signal to every process below this one."""
-    for pid in descendants(os.getpid()):
-        send(pid, number)
+def signal_tree(number: int) -> list[int]:
+    """Send a signal to every process below this one; return their numbers."""
+    pids = descendants(os.getpid())
+    ours = {os.getpid(), *pids}
+    for pid in pids:
+        send(pid, number, ours=ours)
+    return pids
 
 
 def descendants(pid: int) -> list[int]:
-    """List the processes below one, parents first, from /proc/PID/task/TID/children.
+    """List the processes below one, parents first.
 
     A process that forks while this is read can be missed; callers loop until nothing is left.
     """
-    found: list[int] = []
+    return [found for found in below(pid) if found is not None]
+
+
+def below(pid: int) -> Iterator[int | None]:
+    """Give the processes below one, from /proc/PID/task/TID/children, and None after each thread that was asked."""
     pending = [pid]
     while pending:
         current = pending.pop()
@@ -142,10 +152,10 @@ def descendants(pid: int) -> list[int]:
         except OSError:
             continue
         for thread in threads:
-            below = children(current, thread)
-            found += below
-            pending += below
-    return found
+            for found in children(current, thread):
+                pending.append(found)
+                yield found
+            yield None
 
 
 def children(pid: int, thread: int | str) -> list[int]:
@@ -157,21 +167,40 @@ def children(pid: int, thread: int | str) -> list[int]:
         return []
 
 
-def bury(pid: int, *, own_group: int) -> None:
-    """Kill a process and everything below it; callers loop until nothing is left."""
-    for each in (pid, *descendants(pid)):
+def bury(pids: Iterable[int], *, own_group: int) -> None:
+    """Kill children of this process and everything below them, group by group; callers loop until nothing is left."""
+    every = [found for pid in pids for found in (pid, *descendants(pid))]
+    ours = {os.getpid(), *every}
+    groups = {own_group}
+    for pid in every:
         try:
-            group = os.getpgid(each)
-            if group != own_group:
+            group = os.getpgid(pid)
+            if send(pid, signal.SIGKILL, ours=ours) and group not in groups:
+                groups.add(group)
                 os.killpg(group, signal.SIGKILL)  # atomic against fork, where killing one by one is not
-            os.kill(each, signal.SIGKILL)
         except OSError:
             continue
 
 
-def send(pid: int, number: int) -> None:
-    """Send a signal to a process that may be gone."""
+def send(pid: int, number: int, *, ours: set[int]) -> bool:
+    """Send a signal to a process that may be gone; return whether it was there, alive and the child of one of `ours`.
+
+    Between the list that a number is from and the signal the process can end, and the number go to a stranger: with
+    enough forks it does. So the process is held by a pidfd before it is asked whose child it is.
+    """
     try:
-        os.kill(pid, number)
+        held = os.pidfd_open(pid)
     except OSError:
-        pass
+        return False
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            words = file.read().rpartition(b")")[2].split()  # the name before it may hold anything
+        alive = words[_STATE] not in {b"Z", b"X"} or int(words[_THREADS]) > 1
+        if not alive or int(words[_PARENT]) not in ours:
+            return False
+        signal.pidfd_send_signal(held, number)
+    except OSError:
+        return False
+    finally:
+        os.close(held)
+    return True

@@ -49,7 +49,6 @@ def remove(root: str) -> bool:
 
 def _empty(top: int) -> None:
     """Remove all that is in an opened folder."""
-    serial = 0
     before: list[str] | None = None
     for _ in range(_ROUNDS):
         folders = _clear(top)
@@ -57,7 +56,7 @@ def _empty(top: int) -> None:
             return
         before = folders
         for name in folders:
-            serial = _flatten(top, name, serial)
+            _flatten(top, name)
 
 
 def _enter(name: str, above: int | None) -> int:
@@ -105,17 +104,19 @@ def _clear(folder: int) -> list[str]:
     return folders
 
 
-def _flatten(top: int, name: str, serial: int) -> int:
-    """Empty one folder below the root: unlink its files, move its folders up to the root, remove it."""
+def _flatten(top: int, name: str) -> None:
+    """Empty one folder below the root: unlink its files, move its folders up to the root, remove it.
+
+    Their names there are random: one that could be foreseen would be taken already, by a script that wants to stay.
+    """
     try:
         folder = _enter(name, top)
     except OSError:
-        return serial
+        return
     try:
         for inner in _clear(folder):
-            serial += 1
             try:
-                _raise(inner, folder, f".skillrun-{serial}", top)
+                _raise(inner, folder, f".skillrun-{os.urandom(8).hex()}", top)
             except OSError:
                 continue
         os.rmdir(name, dir_fd=top)
@@ -123,7 +124,6 @@ def _flatten(top: int, name: str, serial: int) -> int:
         pass
     finally:
         os.close(folder)
-    return serial
 
 
 def _raise(name: str, folder: int, new: str, top: int) -> None:

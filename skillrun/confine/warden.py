@@ -55,14 +55,14 @@ def bury() -> None:
     """Kill everything that was inherited, whole process groups first, until no child is left."""
     own_group = os.getpgrp()
     while True:
-        for pid in supervise.children(os.getpid(), os.getpid()):
-            supervise.bury(pid, own_group=own_group)
+        supervise.bury(supervise.children(os.getpid(), os.getpid()), own_group=own_group)
         try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+            for _ in range(supervise.BATCH):
+                if not os.waitpid(-1, os.WNOHANG)[0]:
+                    time.sleep(_PAUSE)
+                    break
         except ChildProcessError:
             return
-        time.sleep(_PAUSE)
 
 
 def remove_tree(root: str) -> None:

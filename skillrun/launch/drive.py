@@ -130,8 +130,8 @@ class Drive:
             return ended
         if not self.launcher.lost(sent.by, stuck=pump.stuck):
             return _NO_ROOM
-        for leader in pump.leaders:
-            end_group(leader)
+        if pump.leader is not None:
+            end_group(pump.leader)
         return None
 
     def _abandon(self, pump: Pump, sent: Sent, problem: BaseException) -> None:

@@ -30,10 +30,10 @@ def explain(problem: OSError, scratch: Path) -> LauncherError | None:
 
 
 def _gone(scratch: Path) -> LauncherError | None:
-    """Say that a launcher has died when the scratch folder went with it."""
+    """Say that the scratch folder is gone: with its launcher, which is the usual reason, or by somebody else's hand."""
     if os.path.lexists(scratch):
         return None
-    message = f"the launcher died before the run began, and took `{scratch}` with it"
+    message = f"the run had not begun when `{scratch}` was removed: its launcher died, or somebody cleared the folder"
     return LauncherError(error("launcher-gone", message, help="run it again"))
 
 

@@ -60,7 +60,9 @@ class Pump:
         # of many runs in many threads, the heap keeps the holes.
         self._room = memoryview(bytearray(_ROOM))
         self.stuck = False
-        self.leaders: list[int] = []  # of the group of the run; two when the first one was dead
+        self.leader: int | None = (
+            None  # of the group of the run: the last that was told, as one before it was dead
+        )
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         for descriptor in streams:
@@ -107,7 +109,7 @@ class Pump:
             self.stuck = True
             self._over = True
         elif message["event"] == "leader":
-            self.leaders.append(message["pid"])
+            self.leader = message["pid"]
         elif message["event"] == "started":
             if self._on_start is not None:
                 self._on_start(message["pid"])

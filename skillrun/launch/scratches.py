@@ -53,10 +53,12 @@ class Scratches:
                 self._unremoved.append(made)
 
     def _try_again(self) -> None:
-        """Remove what could not be removed when its run was over; what stays goes with the launcher's folder."""
+        """Remove what could not be removed when its run was over; what stays is tried again, each once a run."""
         with contextlib.suppress(IndexError):  # another thread may take the last one
-            while self._unremoved:
-                remove_scratch(self._unremoved.popleft())
+            for _ in range(len(self._unremoved)):
+                left = self._unremoved.popleft()
+                if not remove_scratch(left):
+                    self._unremoved.append(left)
 
     def _python(self) -> Path | None:
         """Return the Python that `bin/python` beside scratch leads to, where the system has no `python` itself."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import sys
-import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the watch of the launcher reads Linux's /proc"
 )
 
-_CLONE_FILES = 0x400  # <linux/sched.h>
 # Its main thread alone ends, by the bare system call; the other one holds memory and a memory file.
 _HEADLESS = """
 import ctypes, os, threading, time
@@ -33,66 +31,68 @@ ctypes.CDLL(None).syscall({"x86_64": 60}.get(os.uname().machine, 93), 0)
 """
 
 
+def look(leader: int, *, mode: str = "tree", memory: int = 1 << 60, processes: int = 1 << 30) -> object:
+    """Look at a process to the end, and return what it has too much of."""
+    looks = watch.Watch(mode=mode, memory=memory, processes=processes)
+    found = looks.go_on(leader)
+    while found is None and looks._look is not None:
+        found = looks.go_on(leader)
+    return found
+
+
 @pytest.fixture
 def headless() -> Iterator[int]:
     """Give a process whose main thread has ended: a zombie in name."""
     with subprocess.Popen([sys.executable, "-c", _HEADLESS], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        while f"/proc/{process.pid}" in watch._threads(process.pid) or watch._pages(f"/proc/{process.pid}"):
-            pass
+        while watch._resident(f"/proc/{process.pid}"):
+            time.sleep(0.001)
         yield process.pid
         process.kill()
 
 
-def test_a_process_without_its_main_thread_is_counted(headless: int) -> None:
+def test_a_process_without_its_main_thread_is_counted(headless: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is in the state of the dead with our reaper as its parent, and it runs."""
-    assert watch._stat(f"/proc/{headless}")[0] == b"Z"
-    assert watch.count([headless], reaper=os.getpid()) == 1
+    assert watch.lives(headless, reaper=os.getpid()) not in {None, f"/proc/{headless}"}
+    monkeypatch.setattr(watch, "members", lambda *_, **__: iter([headless]))
+    assert look(os.getpid(), mode="group", processes=1) == ("processes", 2)
+    assert look(os.getpid(), mode="group", processes=2) is None
 
 
-@pytest.mark.parametrize("limit", [0, 1 << 40], ids=["proportional", "resident"])
-def test_the_memory_of_a_process_without_its_main_thread_is_seen(headless: int, limit: int) -> None:
-    """What /proc/PID says of it is nothing: the other threads are asked."""
-    assert watch.memory([headless], limit) > 40 << 20
+@pytest.mark.parametrize("mode", ["group", "tree"])
+def test_the_memory_of_a_process_without_its_main_thread_is_seen(headless: int, mode: str) -> None:
+    """What /proc/PID says of it is nothing: another thread is asked. Only an unconfined script can have memory files."""
+    holds = (40 if mode == "tree" else 32) << 20
+    what, amount = look(headless, mode=mode, memory=holds)  # type: ignore[misc]
+    assert what == "memory"
+    assert amount > holds
+    assert look(headless, mode=mode, memory=holds + (64 << 20)) is None
 
 
-def test_a_memory_file_that_only_one_thread_holds_is_seen() -> None:
-    """A thread may have a table of descriptors of its own (clone(2) without CLONE_FILES); what is shared counts once."""
-    made, over = threading.Event(), threading.Event()
-    failed: list[int] = []
+def test_a_look_takes_a_bounded_time_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much there is to see: the launcher has other runs, and clocks to keep; then it rests four times as long."""
+    now = [0.0]
 
-    def hold() -> None:
-        failed.append(ctypes.CDLL(None).unshare(_CLONE_FILES))
-        file = os.memfd_create("own")
-        os.write(file, bytes(16 << 20))
-        made.set()
-        over.wait(20)
-        os.close(file)
+    def endless(*_: object, **__: object) -> Iterator[None]:
+        while True:
+            now[0] += 0.001
+            yield None
 
-    shared = os.memfd_create("shared")
-    os.write(shared, bytes(8 << 20))
-    before = watch._memory_files([os.getpid()])
-    thread = threading.Thread(target=hold)
-    thread.start()
-    try:
-        assert made.wait(20)
-        assert failed == [0]
-        assert watch._memory_files([os.getpid()]) == before + (16 << 20)
-    finally:
-        over.set()
-        thread.join()
-        os.close(shared)
+    monkeypatch.setattr(watch.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(watch, "members", endless)
+    looks = watch.Watch(mode="group", memory=0, processes=0)
+    for _ in range(5):
+        before = now[0]
+        assert looks.go_on(os.getpid()) is None
+        took = now[0] - before
+        assert took <= watch._SLICE + 0.002
+        assert looks.due >= now[0] + 4 * took - 1e-9
 
 
-def test_a_table_that_threads_share_is_read_once() -> None:
-    """Else a look at a process with many threads would take that many times as long, which holds up every other run."""
-    program = "import threading, sys\nfor _ in range(5): threading.Thread(target=sys.stdin.read).start()\nprint('ready', flush=True)"
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        assert len(watch._threads(process.pid)) == 6
-        assert len(watch._tables(process.pid)) == 1
-        process.kill()
+def test_a_flood_of_the_dead_is_too_many_without_a_closer_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read the state of each would take longer than to make them."""
+    made = iter(range(10_000_000, 20_000_000))
+    monkeypatch.setattr(watch, "members", lambda *_, **__: made)
+    monkeypatch.setattr(watch, "lives", lambda *_, **__: pytest.fail("it was looked at"))
+    assert look(os.getpid(), mode="init", processes=20) == ("processes", 20 + 1 + 4096 + 1)

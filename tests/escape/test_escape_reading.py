@@ -153,11 +153,16 @@ print(os.read(call('open_by_handle_at', os.open('/usr', os.O_RDONLY), handle, os
 
 
 def test_blocks_a_program_of_ones_own_in_memory(scene: Scene) -> None:
-    """A program executed from memory (memfd and fexecve) is as confined as the script."""
+    """A program executed from memory (memfd and fexecve), or from a file without a name, is as confined as the script."""
     target = scene.outside / "secret.txt"
     body = """
-program = os.memfd_create('program', 0)
+try:
+    program = os.memfd_create('program', 0)
+except OSError:
+    program = os.open(os.environ['TMPDIR'], os.O_TMPFILE | os.O_RDWR, 0o700)
 os.write(program, open('/bin/cat', 'rb').read())
+program, writing = os.open('/proc/self/fd/%d' % program, os.O_RDONLY), program
+os.close(writing)
 if os.fork() == 0:
     os.execve(program, ['cat', args[0]], {})
 os.wait()

@@ -191,6 +191,15 @@ def test_names_made_to_confuse(open_path: Path, user: int) -> None:
     as_user(user, work)
 
 
+@pytest.mark.parametrize("depth", [2, 3, 9])
+def test_a_name_that_the_remover_might_take_is_in_nobodys_way(tmp_path: Path, depth: int) -> None:
+    """A script that knows how folders are handed up can't lay one there that stays until the runner is closed."""
+    for number in range(4):
+        (tmp_path / "scratch" / f".skillrun-{number}" / "/".join("x" * depth)).mkdir(parents=True)
+    assert remove(str(tmp_path / "scratch"))
+    assert not (tmp_path / "scratch").exists()
+
+
 def test_a_folder_that_is_gone_counts_as_removed(tmp_path: Path) -> None:
     """The warden and the owner both remove; the second finds nothing and is content."""
     assert remove(str(tmp_path / "nothing"))
