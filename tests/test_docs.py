@@ -12,7 +12,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SKIPPED = frozenset({".git", ".venv", "node_modules", "build", "dist", "__pycache__", ".hypothesis"})
+SKIPPED = frozenset(
+    {
+        ".git",
+        ".venv",
+        "node_modules",
+        "build",
+        "dist",
+        "__pycache__",
+        ".hypothesis",
+        ".peers",
+        ".npm",
+        ".pytest_cache",
+    }
+)
 PAGES = sorted(path for path in ROOT.rglob("*.md") if not SKIPPED & set(path.relative_to(ROOT).parts))
 
 # `skillrun` on the index is somebody else's package. Any installer, any options, extras and version marks; not

@@ -19,8 +19,8 @@ MACHINE = os.uname().machine
 _NEW_LISTENER = 1 << 3  # SECCOMP_FILTER_FLAG_NEW_LISTENER, Linux 5.0
 _WAIT_KILLABLE = 1 << 5  # SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, Linux 5.19
 _OLD = {  # <asm/unistd_64.h> and <asm-generic/unistd.h>
-    "x86_64": {"clone": 56, "capset": 126, "seccomp": 317, "pivot_root": 155},
-    "aarch64": {"clone": 220, "capset": 91, "seccomp": 277, "pivot_root": 41},
+    "x86_64": {"clone": 56, "capset": 126, "seccomp": 317, "pivot_root": 155, "kcmp": 312},
+    "aarch64": {"clone": 220, "capset": 91, "seccomp": 277, "pivot_root": 41, "kcmp": 272},
 }.get(MACHINE, {})
 PIVOT_ROOT = _OLD.get("pivot_root", 0)
 OPEN_TREE, MOVE_MOUNT, CLOSE_RANGE, MOUNT_SETATTR = 428, 429, 436, 442
@@ -30,6 +30,7 @@ LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
+_KCMP_VM = 1  # <linux/kcmp.h>
 _CAPABILITY_VERSION_3 = 0x20080522  # <linux/capability.h>
 
 
@@ -106,6 +107,11 @@ def _last_capability() -> int:
 def close_from(descriptor: int) -> None:
     """Close every descriptor from this one on. Landlock does not look at what is already open."""
     syscall(CLOSE_RANGE, "close_range", descriptor, 0xFFFFFFFF, 0)
+
+
+def same_memory(one: int, other: int) -> bool:
+    """Tell whether two processes have one address space (kcmp(2)). Raises CallError where the kernel does not say."""
+    return syscall(_OLD["kcmp"], "kcmp", one, other, _KCMP_VM, 0, 0) == 0
 
 
 def install_filter(program: bytes) -> None:

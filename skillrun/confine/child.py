@@ -26,7 +26,7 @@ except ImportError:
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Any
 
 EVENTS_FD = 3
@@ -67,10 +67,10 @@ class Base:
         self.program = bytes.fromhex(base["filter"])
 
 
-def lead() -> None:
-    """Start a session of one's own, with the signals as a new program expects them."""
+def lead(*, blocked: Collection[signal.Signals] = ()) -> None:
+    """Start a session of one's own, with the signals as a new program expects them but for those that are `blocked`."""
     os.setsid()
-    reset_signals()
+    reset_signals(blocked)
 
 
 def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: Base | None) -> None:
@@ -181,7 +181,7 @@ def limit(rlimits: list[list[int]]) -> None:
         resource.setrlimit(number, (bound, bound))
 
 
-def reset_signals() -> None:
+def reset_signals(blocked: Collection[signal.Signals] = ()) -> None:
     """Undo what Python and the launcher changed: an ignored signal stays ignored over an exec."""
     for number in (
         signal.SIGPIPE,
@@ -193,7 +193,7 @@ def reset_signals() -> None:
         signal.SIGQUIT,
     ):
         signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def check_identity(files: list[list[Any]]) -> None:

@@ -17,14 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# Waited for, not handled: so it is known who sent one, and none is lost that comes before the script.
-_AWAITED = {signal.SIGCHLD, signal.SIGTERM}
+_BY_KILL = 0  # SI_USER: a word that was made up by rt_sigqueueinfo(2) has another code
+# Waited for, not handled: so it is known who sent one. An init is cloned with them blocked, since what comes with its
+# default, or ignored, is nothing to an init (pid_namespaces(7)): a request that comes before the script is not lost.
+AWAITED = frozenset({signal.SIGCHLD, signal.SIGTERM})
 _DEFAULTED = [n for n in signal.valid_signals() if n not in {signal.SIGKILL, signal.SIGSTOP}]
-
-
-def listen() -> None:
-    """Keep what init waits for until it does; with its default a signal would be nothing to an init (pid_namespaces(7))."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
 
 
 def rule_over(
@@ -89,16 +86,11 @@ def _steps(
 def _wait(leader: int) -> dict[str, Any]:
     """Reap until the leader ends, passing on a request to end; then kill and count whoever else is left here."""
     while True:
-        # Only the launcher is asked by: it is outside of this namespace, where nobody has a number (sigaction(2)).
-        asked = signal.sigtimedwait({signal.SIGTERM}, 0)
-        if asked is not None and asked.si_pid == 0:
-            _ask_all()
+        _heed(signal.sigtimedwait({signal.SIGTERM}, 0))
         for _ in range(supervise.BATCH):  # then there may be word from outside
             pid, status, usage = os.wait4(-1, os.WNOHANG)
             if pid == 0:
-                told = signal.sigwaitinfo(_AWAITED)
-                if told.si_signo == signal.SIGTERM and told.si_pid == 0:
-                    _ask_all()
+                _heed(signal.sigwaitinfo(AWAITED))
             elif pid == leader:
                 return {
                     **_end_rest(),
@@ -106,6 +98,12 @@ def _wait(leader: int) -> dict[str, Any]:
                     "cpu": usage.ru_utime + usage.ru_stime,
                     "rss": usage.ru_maxrss,
                 }
+
+
+def _heed(word: signal.struct_siginfo | None) -> None:
+    """Pass on a request to end that comes by kill(2) from outside of this namespace, where nobody has a number."""
+    if word is not None and (word.si_signo, word.si_pid, word.si_code) == (signal.SIGTERM, 0, _BY_KILL):
+        _ask_all()
 
 
 def _ask_all() -> None:

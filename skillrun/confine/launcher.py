@@ -230,7 +230,7 @@ class Launcher:
             self._poll.unregister(run.control.fileno())
             run.end("cancelled", now=True)
 
-    def _sweep(self) -> None:
+    def _sweep(self, most: int = supervise.BATCH) -> None:
         """Look at the dead children. Leaders are handled by their runs, orphans are reaped and counted.
 
         Not at all of them where there are many: a script can make more as fast as they are reaped, and the clocks of
@@ -242,7 +242,7 @@ class Launcher:
             pass
         leaders = {run.pid: run for run in self._runs.values() if not run.reaped}
         self._unswept = False
-        for _ in range(supervise.BATCH):
+        for _ in range(most):
             try:
                 found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
@@ -291,7 +291,7 @@ class Launcher:
         None is a proof that nothing is left. The first above any stray is a child of ours, and it stays in
         the list until we reap it, so a list that is read while they fork and die misses none.
         """
-        self._sweep()
+        self._sweep(max(supervise.BATCH, len(supervise.children(os.getpid(), os.getpid()))))
         known = {other.pid for other in self._runs.values()}
         if self._spare is not None:
             known.add(self._spare.pid)
@@ -300,11 +300,11 @@ class Launcher:
             for pid in supervise.children(os.getpid(), os.getpid())
             if pid not in known and os.getpgid(pid) not in known
         ]
-        supervise.bury(strays, own_group=os.getpgrp())
+        hit = supervise.bury(strays, own_group=os.getpgrp())
         if (
             "leftovers" not in run.ended
         ):  # a supervisor that came to its end has left none: a spare that was dropped
-            run.buried.update(strays)
+            run.buried.update(hit)
         return bool(strays)
 
     @staticmethod

@@ -33,7 +33,7 @@ class Spare:
         ids = os.getuid(), os.getgid()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self.pid = calls.clone(signal.SIGCHLD | (world.flags(base) if base["level"] > 1 else 0))
+            self.pid = _clone(base)
             if self.pid == 0:
                 with child.never_returning():
                     _wait(theirs.fileno(), launcher=launcher, base=base, ids=ids)
@@ -63,6 +63,20 @@ class Spare:
         self._socket.close()
 
 
+def _clone(base: dict[str, Any]) -> int:
+    """Clone a leader: for a world of its own an init, with the signals blocked that an init waits for."""
+    if base["level"] == 1:
+        return calls.clone(signal.SIGCHLD)
+    signal.pthread_sigmask(signal.SIG_BLOCK, init.AWAITED)
+    pid = -1
+    try:
+        pid = calls.clone(signal.SIGCHLD | world.flags(base))
+    finally:
+        if pid:  # not in the child
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, init.AWAITED)
+    return pid
+
+
 def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[int, int]) -> None:
     """Prepare, wait for a plan, and become its script; never returns."""
     signal.set_wakeup_fd(-1)
@@ -76,8 +90,7 @@ def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[in
         if base["level"] > 1:
             world.map_ids(*ids)
             stage = "prepare"
-            child.lead()
-            init.listen()
+            child.lead(blocked=init.AWAITED)
             root = world.World(base)
             calls.drop_bounding_set()  # ahead of the plan: it is forty calls, and mounting needs none of what it takes
         else:

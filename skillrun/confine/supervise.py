@@ -15,16 +15,16 @@ import signal
 import time
 
 from . import calls, child
+from .status import status
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 _PAUSE = 0.002  # seconds between two looks at a dying tree
 # The dead that are reaped before anything else is looked at: a script can make them as fast as they are reaped, for ever.
 BATCH = 256
-_STATE, _PARENT, _THREADS = 0, 1, 17  # in /proc/PID/stat, counted behind the name (proc(5))
 
 
 def supervise(plan_file: int, *, descriptors: list[int], report: int, launcher: int, grace: float) -> None:
@@ -112,9 +112,10 @@ def end_tree() -> int:
     """Kill every process below this one until none is left; return how many there were."""
     killed: set[int] = set()
     while True:
-        killed.update(signal_tree(signal.SIGKILL))
+        found = signal_tree(signal.SIGKILL)
+        killed.update(found)
         try:
-            for _ in range(BATCH):
+            for _ in range(max(BATCH, len(found))):  # to list them again takes longer than to reap them
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     time.sleep(_PAUSE)
@@ -126,12 +127,19 @@ def end_tree() -> int:
 
 
 def signal_tree(number: int) -> list[int]:
-    """Send a signal to every process below this one; return their numbers."""
-    pids = descendants(os.getpid())
-    ours = {os.getpid(), *pids}
-    for pid in pids:
+    """Send a signal to every process below this one; return their numbers.
+
+    Children come first, at once after they were listed: nobody but us can reap them, so their numbers are theirs, and a
+    script whose processes replace themselves all the time has only children of ours, which soon are gone.
+    """
+    top = children(os.getpid(), os.getpid())
+    for pid in top:
+        _try_kill(os.kill, pid, number)
+    rest = [found for pid in top for found in descendants(pid)]
+    ours = {*top, *rest}
+    for pid in rest:
         send(pid, number, ours=ours)
-    return pids
+    return [*top, *rest]
 
 
 def descendants(pid: int) -> list[int]:
@@ -167,19 +175,43 @@ def children(pid: int, thread: int | str) -> list[int]:
         return []
 
 
-def bury(pids: Iterable[int], *, own_group: int) -> None:
-    """Kill children of this process and everything below them, group by group; callers loop until nothing is left."""
-    every = [found for pid in pids for found in (pid, *descendants(pid))]
-    ours = {os.getpid(), *every}
+def bury(pids: Sequence[int], *, own_group: int) -> set[int]:
+    """Kill children of this process and everything below them, group by group; return who was alive.
+
+    Nobody has reaped the children since they were listed, so their numbers and groups are theirs, also of the dead:
+    one that has ended leads to its group. Callers loop until nothing is left.
+    """
+    alive = {pid for pid in pids if (known := status(pid)) is not None and known[0]}
     groups = {own_group}
-    for pid in every:
+    for pid in pids:
+        group = os.getpgid(pid)
+        if group not in groups:
+            groups.add(group)
+            _try_kill(
+                os.killpg, group, signal.SIGKILL
+            )  # atomic against fork, where killing one by one is not
+        _try_kill(os.kill, pid, signal.SIGKILL)
+    rest = [found for pid in alive for found in descendants(pid)]
+    ours = {*alive, *rest}
+    for pid in rest:
         try:
             group = os.getpgid(pid)
-            if send(pid, signal.SIGKILL, ours=ours) and group not in groups:
-                groups.add(group)
-                os.killpg(group, signal.SIGKILL)  # atomic against fork, where killing one by one is not
         except OSError:
             continue
+        if send(pid, signal.SIGKILL, ours=ours):
+            alive.add(pid)
+            if group not in groups:
+                groups.add(group)
+                _try_kill(os.killpg, group, signal.SIGKILL)
+    return alive
+
+
+def _try_kill(how: Callable[[int, int], None], target: int, number: int) -> None:
+    """Kill what may be killed: an unconfined set-id program may not (EPERM)."""
+    try:
+        how(target, number)
+    except OSError:
+        pass
 
 
 def send(pid: int, number: int, *, ours: set[int]) -> bool:
@@ -193,10 +225,8 @@ def send(pid: int, number: int, *, ours: set[int]) -> bool:
     except OSError:
         return False
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            words = file.read().rpartition(b")")[2].split()  # the name before it may hold anything
-        alive = words[_STATE] not in {b"Z", b"X"} or int(words[_THREADS]) > 1
-        if not alive or int(words[_PARENT]) not in ours:
+        known = status(pid)
+        if known is None or not known[0] or known[1] not in ours:
             return False
         signal.pidfd_send_signal(held, number)
     except OSError:

@@ -55,9 +55,10 @@ def bury() -> None:
     """Kill everything that was inherited, whole process groups first, until no child is left."""
     own_group = os.getpgrp()
     while True:
-        supervise.bury(supervise.children(os.getpid(), os.getpid()), own_group=own_group)
+        left = supervise.children(os.getpid(), os.getpid())
+        supervise.bury(left, own_group=own_group)
         try:
-            for _ in range(supervise.BATCH):
+            for _ in range(max(supervise.BATCH, len(left))):
                 if not os.waitpid(-1, os.WNOHANG)[0]:
                     time.sleep(_PAUSE)
                     break

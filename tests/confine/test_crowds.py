@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skillrun.confine import init, supervise, warden
+from skillrun.confine import calls, init, supervise, warden
 from skillrun.confine.launcher import Launcher
 from skillrun.confine.run import Run
 
@@ -104,11 +105,65 @@ def test_a_supervisor_hears_a_signal_in_a_crowd(crowd: Crowd, monkeypatch: pytes
 
 def test_an_init_hears_a_signal_in_a_crowd(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks for word from outside."""
-    looks: Iterator[Any] = iter([None, SimpleNamespace(si_signo=signal.SIGTERM, si_pid=0)])
+    looks: Iterator[Any] = iter([None, SimpleNamespace(si_signo=signal.SIGTERM, si_pid=0, si_code=0)])
     monkeypatch.setattr(signal, "sigtimedwait", lambda *_: next(looks))
     monkeypatch.setattr(init, "_ask_all", enough)
     with pytest.raises(Enough):
         init._wait(1)
+
+
+@pytest.mark.parametrize(
+    ("word", "heard"),
+    [
+        ((signal.SIGTERM, 0, 0), True),
+        ((signal.SIGTERM, 7, 0), False),  # the script's own
+        ((signal.SIGTERM, 0, -1), False),  # the script's, made up to look like ours
+        ((signal.SIGCHLD, 0, 0), False),
+    ],
+)
+def test_an_init_heeds_who_is_outside(
+    monkeypatch: pytest.MonkeyPatch,
+    word: tuple[int, int, int],
+    heard: bool,  # noqa: FBT001
+) -> None:
+    """A script can signal its init, and is not asked to end for that."""
+    asked: list[int] = []
+    monkeypatch.setattr(init, "_ask_all", lambda: asked.append(1))
+    number, pid, code = word
+    init._heed(SimpleNamespace(si_signo=number, si_pid=pid, si_code=code))  # type: ignore[arg-type]
+    init._heed(None)
+    assert asked == [1] * heard
+
+
+def test_the_launcher_goes_on_with_its_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing wakes it for those that the last sweep left."""
+    launcher = object.__new__(Launcher)
+    launcher._poll, launcher._runs, launcher._unswept = SimpleNamespace(poll=lambda _: []), {}, True  # type: ignore[assignment]
+    swept: list[int] = []
+    monkeypatch.setattr(Launcher, "_sweep", lambda _: swept.append(1))
+    monkeypatch.setattr(Launcher, "_restock", lambda _: None)
+    assert launcher._step()
+    assert swept == [1]
+
+
+def test_burying_many_dead_is_no_more_work_than_there_are() -> None:
+    """They are reaped as often as they are listed: else a storm of some thousands would take minutes to clear."""
+    count = 4 * supervise.BATCH
+    program = f"""
+import os, sys
+sys.path.insert(0, {str(Path(supervise.__file__).parents[2])!r})
+from skillrun.confine import supervise, warden
+for _ in range({count}):
+    if os.fork() == 0: os._exit(0)
+while sum(known is not None and known[0] for known in map(supervise.status, supervise.children(os.getpid(), os.getpid()))): pass
+listed = []
+children = supervise.children
+supervise.children = lambda *a: listed.append(1) or children(*a)
+warden.bury()
+print(len(listed))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 3
 
 
 @pytest.mark.parametrize("bury", [warden.bury, supervise.end_tree])
@@ -137,6 +192,30 @@ def test_a_signal_goes_to_nobody_elses_child() -> None:
     assert not supervise.send(process.pid, signal.SIGKILL, ours={os.getpid()})
 
 
+def test_a_group_is_found_by_its_dead() -> None:
+    """Of processes that replace themselves all the time none lives long enough to be hit; those that have ended tell the group."""
+    program = (
+        "import os, time\nif os.fork() == 0:\n    os.setpgid(0, 0)\n    member = os.fork()\n    if member: print(member, flush=True)\n"
+        "    if member: os._exit(0)\n    time.sleep(60)\nos.close(1)\ntime.sleep(60)"
+    )
+    calls.prctl(calls.PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            member = int(process.stdout.readline())
+            dead = next(iter(supervise.descendants(process.pid)))
+            while (known := supervise.status(dead)) is not None and known[0]:
+                pass
+            os.kill(process.pid, signal.SIGKILL)  # now the dead one is ours
+            process.wait(10)
+            assert supervise.status(member) == (True, os.getpid())
+            supervise.bury([dead], own_group=os.getpgrp())
+            assert os.waitstatus_to_exitcode(os.waitpid(member, 0)[1]) == -signal.SIGKILL
+            os.waitpid(dead, 0)
+    finally:
+        calls.prctl(calls.PR_SET_CHILD_SUBREAPER, 0)
+
+
 def test_burying_kills_who_is_below_and_nobody_else() -> None:
     """A process with a child in a session of its own goes, and one beside it stays."""
     parent = "import subprocess, time\nprint(subprocess.Popen(['sleep', '60'], start_new_session=True).pid, flush=True)\ntime.sleep(60)"
@@ -145,10 +224,16 @@ def test_burying_kills_who_is_below_and_nobody_else() -> None:
         subprocess.Popen(["sleep", "60"]) as beside,
     ):
         assert process.stdout is not None
-        child = os.pidfd_open(int(process.stdout.readline()))
-        supervise.bury([process.pid], own_group=os.getpgrp())
-        assert process.wait(10) == -signal.SIGKILL
-        assert __import__("select").select([child], [], [], 10)[0], "its child lives"
-        os.close(child)
+        child = int(process.stdout.readline())
+        calls.prctl(calls.PR_SET_CHILD_SUBREAPER, 1)  # as launcher and warden are
+        try:
+            supervise.bury([process.pid], own_group=os.getpgrp())
+            assert process.wait(10) == -signal.SIGKILL
+            supervise.bury(
+                [child], own_group=os.getpgrp()
+            )  # an orphan in the next round, unless it was hit in the first
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        finally:
+            calls.prctl(calls.PR_SET_CHILD_SUBREAPER, 0)
         assert beside.poll() is None
         beside.kill()

@@ -162,11 +162,39 @@ os._exit(0)
 """
 
 
+def _bounded(scene: Scene) -> None:
+    """Skip where the kernel bounds no ids for root."""
+    if scene.party.uid == 0 and not world._has_ids_of_its_own(os.uname().release):
+        pytest.skip("namespaces have a bound of their own from Linux 6.14 on")
+    if scene.party.uid == 0 and not os.access("/proc/sys/kernel/pid_max", os.W_OK):
+        pytest.skip("/proc/sys is read-only here, for a namespace too")
+
+
+@pytest.mark.level(2)
+def test_a_run_has_a_bound_of_process_ids(scene: Scene) -> None:
+    """It is the run's own, cannot be changed from inside, and the machine's is as it was."""
+    _bounded(scene)
+    before = Path("/proc/sys/kernel/pid_max").read_text()
+    scene.script(
+        "try: open('/proc/sys/kernel/pid_max', 'w').write('32000')\nexcept OSError as problem: print('KEPT', problem)\n"
+        "print('MOST', open('/proc/sys/kernel/pid_max').read())",
+        front="metadata: {skillrun: {limits: {processes: 20}}}",
+    )
+
+    run = scene.confined()
+
+    assert "KEPT" in run.out
+    if os.access("/proc/sys/kernel/pid_max", os.W_OK):
+        assert int(run.out.split("MOST")[1]) == 20 + 8192, run
+    assert Path("/proc/sys/kernel/pid_max").read_text() == before
+
+
+@pytest.mark.slow
+@pytest.mark.alone  # its control takes a third of the machine's ids
 @pytest.mark.level(2)
 def test_blocks_taking_all_process_ids(scene: Scene) -> None:
     """Threads, which the limit of processes does not count for root, come to an end before the machine's ids do."""
-    if scene.party.uid == 0 and not world._has_ids_of_its_own(os.uname().release):
-        pytest.skip("namespaces have a bound of their own from Linux 6.14 on")
+    _bounded(scene)
     before = Path("/proc/sys/kernel/pid_max").read_text()
     scene.script(_THREADS, front="metadata: {skillrun: {limits: {processes: 20}}}")
 

@@ -49,7 +49,7 @@ def test_a_memory_file_can_not_be_made(scene: Scene, call: str) -> None:
 
     assert run.attempted
     assert "MADE" not in run.out
-    if call == "memfd_create":
+    if call == "memfd_create" or "MADE" in scene.plainly().out:  # the other one is off on most systems
         assert "MADE" in scene.plainly().out
 
 

@@ -59,13 +59,13 @@ def shipped(kind: str) -> dict[str, bool]:
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_profiles_hold_tables_and_templates_only() -> None:
     """What is shipped as policy was written as policy: no profile that a run once wrote lies among it."""
     kinds = {"".join(Path(name).suffixes) for name in shipped("profiles")}
     assert kinds == {".yaml", ".sb.j2"}
 
 
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_file_of_the_data_is_inside_with_its_exec_bit(wheel: Path, kind: str) -> None:
     """Profiles and skills lie in `skillrun/_data/`, each file once, executable where it was."""
     prefix = "skillrun/_data/"
