@@ -43,6 +43,7 @@ demo: install ## make .venv, install, run the example skills confined, watch an 
 install: $(VENV)/installed ## make .venv and install skillrun into it, editable
 
 test: $(VENV)/installed-test lint ## install what the tests need, lint, check types, run the tests
+	@$(BIN)/python -m compileall -q skillrun # once, also where Python may not write it: tests start hundreds of programs
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-all: $(VENV)/installed-test lint ## the long form of every proof as well

@@ -14,7 +14,7 @@ from skillrun import Call, Termination
 if TYPE_CHECKING:
     from arena import Arena
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 NEIGHBOUR = "import time\nprint('hi', flush=True)\ntime.sleep(0.5)\n"
 
@@ -57,7 +57,6 @@ time.sleep(60)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the storm is written in machine code of x86_64")
 @pytest.mark.parametrize("mode", LEVELS)
 def test_a_storm_of_the_dead_holds_up_no_clock(
