@@ -23,6 +23,7 @@ from skillrun.cli.setting import (
 from skillrun.cli.teller import Teller
 from skillrun.errors import SkillrunError, UsageError
 from skillrun.host import current_host
+from skillrun.launch.denials import failed
 from skillrun.launch.result import Result, Termination
 from skillrun.problem import error
 from skillrun.report import document
@@ -150,7 +151,7 @@ def command(
             teller.warn(written.problems if written is not None else ())
             if as_json:
                 emit_bytes(document.write(receipt(result)))
-            elif code and result.termination is not Termination.REFUSED:
+            elif failed(result):
                 teller.advise(runner, result, arguments)
             return code
     except SkillrunError as wrong:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from skillrun.launch.drive import Outcome
     from skillrun.launch.ready import Ready
+    from skillrun.launch.result import Result
     from skillrun.launch.verdict import Verdict
     from skillrun.permissions.flags import Flags
     from skillrun.permissions.grant import Grant
@@ -41,6 +42,7 @@ _BY_FLAG: Final = {"read", "write", NETWORK}
 MOST: Final = 10
 """Denials told at most: a script may print what looks like thousands."""
 _CANDIDATES: Final = 200
+_READER_GONE: Final = 13  # SIGPIPE, on every system that has it
 _LONGEST_PATH: Final = 4096  # PATH_MAX
 _LOOKED_AT: Final = 128 << 10  # characters of stderr, its last ones: a script that fails says why at its end
 
@@ -90,11 +92,14 @@ def _judged(suspect: Suspect, ready: Ready, grant: Callable[[Skill, str, Place, 
     return Denial(suspect.operation, suspect.path, suspect.evidence, None)
 
 
-def failed(verdict: Verdict) -> bool:
-    """Whether a script ended badly by itself; one that was ended was not stopped by a denial."""
-    if verdict.termination is Termination.SIGNALED:
-        return True
-    return verdict.termination is Termination.EXITED and verdict.exit_code != 0
+def failed(ended: Verdict | Result) -> bool:
+    """Whether a script ended badly by itself.
+
+    One that was ended was not stopped by a denial, nor was one whose reader had gone (SIGPIPE).
+    """
+    if ended.termination is Termination.SIGNALED:
+        return ended.signal != _READER_GONE
+    return ended.termination is Termination.EXITED and ended.exit_code != 0
 
 
 def suspects(stderr: str, cwd: Path) -> Iterator[Suspect]:

@@ -98,3 +98,18 @@ def test_an_argument_that_can_not_be_shown_is_not_repeated(confining: Desk, name
     assert done.returncode == 1
     assert hint(done) is None
     assert not {"\x1b", "\u202e"} & set(done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "script"),
+    [
+        pytest.param((), "#!/bin/sh\nkill -PIPE $$\n", id="its reader went away"),
+        pytest.param(("--timeout", "0.3"), "#!/bin/sh\nexec sleep 20\n", id="it was ended"),
+    ],
+)
+def test_who_lacked_nothing_is_told_nothing(confining: Desk, words: tuple[str, ...], script: str) -> None:
+    """`skillrun run … | head` and a timeout are no reason to grant a script more."""
+    confining.skill("demo", script)
+    done = confining("run", *words, "demo")
+    assert done.returncode != 0
+    assert hint(done) is None
