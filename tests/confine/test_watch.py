@@ -110,6 +110,7 @@ def test_a_look_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> Non
     """With one step at a time it comes to its end all the same."""
     monkeypatch.setattr(watch, "_SLICE", -1)
     children = [subprocess.Popen(["sleep", "60"]) for _ in range(3)]
+    monkeypatch.setattr(watch, "members", lambda *_, **__: (child.pid for child in children))
     looks = watch.Watch(mode="group", memory=1 << 60, processes=3)
     found, asked = looks.go_on(os.getpid()), 1
     while found is None and looks._look is not None:
