@@ -14,6 +14,8 @@ from skillrun import Call, Termination
 if TYPE_CHECKING:
     from arena import Arena
 
+    from skillrun import Result
+
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 NEIGHBOUR = "import time\nprint('hi', flush=True)\ntime.sleep(0.5)\n"
@@ -57,6 +59,26 @@ time.sleep(60)
 """
 
 
+def beside(
+    arena: Arena, mode: str, source: str, *, count: int, timeout: float, after: float
+) -> tuple[list[Result], float]:
+    """Run a script `count` times and, `after` some seconds, a neighbour; return the results, and what the neighbour took."""
+    arena.script(source)
+    arena.script(NEIGHBOUR, skill="beside")
+    with arena.runner(mode) as runner:
+        runner.launcher.start()
+        crowd = [runner.start(Call("demo", timeout=timeout)) for _ in range(count)]
+        time.sleep(after)
+        began = time.monotonic()
+        neighbour = runner.run("beside", "go.py", timeout=30)
+        took = time.monotonic() - began
+        results = [one.wait(30) for one in crowd]
+        arena.assert_dead()
+    arena.assert_clean()
+    assert (neighbour.termination, neighbour.stdout.text) == (Termination.EXITED, "hi\n")
+    return results, took
+
+
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the storm is written in machine code of x86_64")
 @pytest.mark.parametrize("mode", LEVELS)
 def test_a_storm_of_the_dead_holds_up_no_clock(
@@ -64,18 +86,7 @@ def test_a_storm_of_the_dead_holds_up_no_clock(
 ) -> None:
     """Three at once: each is ended at its deadline or for its processes, and a run beside them ends as it would alone."""
     set_grace(monkeypatch, 0.2)
-    arena.script(STORM)
-    arena.script(NEIGHBOUR, skill="beside")
-    with arena.runner(mode) as runner:
-        runner.launcher.start()
-        storms = [runner.start(Call("demo", timeout=1.5)) for _ in range(3)]
-        time.sleep(0.5)
-        began = time.monotonic()
-        beside = runner.run("beside", "go.py", timeout=30)
-        took = time.monotonic() - began
-        results = [storm.wait(30) for storm in storms]
-        arena.assert_dead()
-    assert (beside.termination, beside.stdout.text) == (Termination.EXITED, "hi\n")
+    results, took = beside(arena, mode, STORM, count=3, timeout=1.5, after=0.5)
     for result in results:
         assert result.error is None or result.error.rule == "process-limit", result.error
         assert result.termination in {Termination.TIMED_OUT, Termination.CANCELLED}
@@ -83,7 +94,6 @@ def test_a_storm_of_the_dead_holds_up_no_clock(
     if mode != "passthrough":
         assert took < 5, f"{took:.1f} s beside a storm"
         assert max(result.duration_s for result in results) < 1.5 + 0.2 + 5
-    arena.assert_clean()
 
 
 @pytest.mark.parametrize("mode", LEVELS)
@@ -92,19 +102,7 @@ def test_a_hoard_of_descriptors_holds_up_no_clock(
 ) -> None:
     """600,000 descriptors, within every limit: the deadline comes when it should, and nobody beside waits."""
     set_grace(monkeypatch, 0.2)
-    arena.script(HOARD)
-    arena.script(NEIGHBOUR, skill="beside")
-    with arena.runner(mode) as runner:
-        runner.launcher.start()
-        hoard = runner.start(Call("demo", timeout=2))
-        time.sleep(1)
-        began = time.monotonic()
-        beside = runner.run("beside", "go.py", timeout=30)
-        took = time.monotonic() - began
-        result = hoard.wait(30)
-        arena.assert_dead()
-    assert (beside.termination, beside.stdout.text) == (Termination.EXITED, "hi\n")
+    (result,), took = beside(arena, mode, HOARD, count=1, timeout=2, after=1)
     assert took < 2.5, f"{took:.1f} s beside a hoard"
     assert (result.termination, result.stdout.text, result.error) == (Termination.TIMED_OUT, "ready\n", None)
     assert result.duration_s < 2 + 0.2 + 2
-    arena.assert_clean()
