@@ -1,6 +1,6 @@
 """What the soak test measures: an owner with nothing in it but skillrun. MODE, RUNS and a folder; prints a JSON line.
 
-It is a program of its own, since pytest's own memory grows by some megabytes over minutes of many threads.
+It is a program of its own, so that what grows in it is skillrun's.
 """
 
 from __future__ import annotations
