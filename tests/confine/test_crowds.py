@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skillrun.confine import calls, init, supervise, warden
+from skillrun.confine import calls, init, spare, supervise, warden
 from skillrun.confine.launcher import Launcher
 from skillrun.confine.run import Run
 
@@ -135,6 +135,26 @@ def test_an_init_heeds_who_is_outside(
     assert asked == [1] * heard
 
 
+@pytest.mark.parametrize(("level", "blocked"), [(1, False), (2, True)])
+def test_an_init_is_cloned_with_its_signals_blocked(
+    monkeypatch: pytest.MonkeyPatch,
+    level: int,
+    blocked: bool,  # noqa: FBT001
+) -> None:
+    """What comes while it is being made waits for it; the launcher itself goes on hearing them."""
+    masks: list[set[int]] = []
+
+    def clone(_: int) -> int:
+        masks.append(set(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+        return 7
+
+    monkeypatch.setattr(calls, "clone", clone)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert spare._clone({"level": level, "network": False}) == 7
+    assert (masks[0] >= init.AWAITED) is blocked
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
 def test_the_launcher_goes_on_with_its_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing wakes it for those that the last sweep left."""
     launcher = object.__new__(Launcher)
@@ -146,7 +166,8 @@ def test_the_launcher_goes_on_with_its_sweep(monkeypatch: pytest.MonkeyPatch) ->
     assert swept == [1]
 
 
-def test_burying_many_dead_is_no_more_work_than_there_are() -> None:
+@pytest.mark.parametrize("bury", ["warden.bury", "supervise.end_tree"])
+def test_burying_many_dead_is_no_more_work_than_there_are(bury: str) -> None:
     """They are reaped as often as they are listed: else a storm of some thousands would take minutes to clear."""
     count = 4 * supervise.BATCH
     program = f"""
@@ -158,8 +179,8 @@ for _ in range({count}):
 while sum(known is not None and known[0] for known in map(supervise.status, supervise.children(os.getpid(), os.getpid()))): pass
 listed = []
 children = supervise.children
-supervise.children = lambda *a: listed.append(1) or children(*a)
-warden.bury()
+supervise.children = lambda *a: (a[0] == os.getpid() and listed.append(1)) or children(*a)
+{bury}()
 print(len(listed))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

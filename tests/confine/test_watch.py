@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 _HEADLESS = """
 import ctypes, os, threading, time
 file = os.memfd_create("kept")
-os.write(file, bytes(8 << 20))
+os.write(file, bytes(64 << 20))
 kept = bytearray(os.urandom(1 << 20) * 32)
 threading.Thread(target=time.sleep, args=(60,)).start()
 print("ready", flush=True)
@@ -70,11 +71,29 @@ def test_a_process_without_its_main_thread_is_counted(headless: int, monkeypatch
 @pytest.mark.parametrize("mode", ["group", "tree"])
 def test_the_memory_of_a_process_without_its_main_thread_is_seen(headless: int, mode: str) -> None:
     """What /proc/PID says of it is nothing: another thread is asked. Only an unconfined script can have memory files."""
-    holds = (40 if mode == "tree" else 32) << 20
+    holds = (80 if mode == "tree" else 32) << 20
     what, amount = look(headless, mode=mode, memory=holds)  # type: ignore[misc]
     assert what == "memory"
     assert amount > holds
     assert look(headless, mode=mode, memory=holds + (64 << 20)) is None
+
+
+def test_neither_of_two_without_their_main_threads_is_the_others() -> None:
+    """Both show the same address space where they show none: they are counted each for itself."""
+    program = (
+        "import ctypes, os, threading, time\nkept = bytearray(os.urandom(1 << 20) * 32)\nchild = os.fork()\n"
+        "if not child: kept = bytearray(os.urandom(1 << 20) * 32)\n"
+        "threading.Thread(target=time.sleep, args=(60,)).start()\nif child: print(child, flush=True)\n"
+        "ctypes.CDLL(None).syscall({'x86_64': 60}.get(os.uname().machine, 93), 0)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        while any(watch._pages(f"/proc/{pid}") for pid in (process.pid, child)):
+            time.sleep(0.001)
+        assert watch._share(child, most=1 << 40) > 32 << 20
+        os.kill(child, signal.SIGKILL)
+        process.kill()
 
 
 def test_a_look_takes_a_bounded_time_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,8 +208,10 @@ def test_one_process_that_has_too_much_is_enough(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(watch, "_SLICE", -1)
     monkeypatch.setattr(watch, "members", lambda *_, **__: iter([1, 2]))
     monkeypatch.setattr(watch, "_resident", lambda _: 200)
-    monkeypatch.setattr(watch, "_share", lambda _, **__: 200)
+    asked: list[float] = []
+    monkeypatch.setattr(watch, "_share", lambda _, *, most: asked.append(most) or 200)
     assert finished(watch.Watch(mode="group", memory=100, processes=100), os.getpid()) == ("memory", 200)
+    assert asked == [200]
 
 
 def test_the_share_of_what_is_mapped_again_and_again_is_not_read() -> None:

@@ -93,6 +93,27 @@ def test_cancelled_before_it_started(arena: Arena, monkeypatch: pytest.MonkeyPat
     arena.assert_clean()
 
 
+def test_an_init_passes_on_a_cancel_that_came_before_the_script(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At level 2 too it ends the script as it starts, and not after the grace."""
+    arena.script("#!/bin/sh\nexec sleep 30\n", name="go.sh")
+    original = skillrun.runner.Drive
+
+    def cancelled(*arguments: Any, **named: Any) -> Any:
+        made = original(*arguments, **named)
+        made.cancel()
+        return made
+
+    monkeypatch.setattr(skillrun.runner, "Drive", cancelled)
+    with arena.runner("level-2") as runner:
+        for _ in range(3):
+            result = runner.run("demo", "go.sh", timeout=60)
+            assert result.termination is Termination.CANCELLED
+            assert result.duration_s < 1.5
+    arena.assert_clean()
+
+
 @pytest.mark.parametrize("mode", LEVELS)
 def test_cancelled_at_any_moment(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, drives: list[Any], mode: str

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from arena import MODES, scratches
 
+import skillrun.launch.scratches
 from skillrun.confine.trees import remove
 from skillrun.errors import ConfigError
 from skillrun.launch.scratch import make_missing, make_scratch, remove_scratch, remove_untouched
@@ -198,6 +199,23 @@ def test_a_name_that_the_remover_might_take_is_in_nobodys_way(tmp_path: Path, de
         (tmp_path / "scratch" / f".skillrun-{number}" / "/".join("x" * depth)).mkdir(parents=True)
     assert remove(str(tmp_path / "scratch"))
     assert not (tmp_path / "scratch").exists()
+
+
+def test_what_could_not_be_removed_is_tried_again_at_every_run(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not given up after the second time: a server that lives long would fill its disk."""
+    arena.script("print('fine')\n")
+    real = skillrun.launch.scratches.remove_scratch
+    with arena.runner() as runner:
+        monkeypatch.setattr(skillrun.launch.scratches, "remove_scratch", lambda _: False)
+        for _ in range(3):
+            runner.run("demo", "go.py")
+        assert len(scratches(runner)) == 3
+        monkeypatch.setattr(skillrun.launch.scratches, "remove_scratch", real)
+        runner.run("demo", "go.py")
+        assert not scratches(runner)
+    arena.assert_clean()
 
 
 def test_a_folder_that_is_gone_counts_as_removed(tmp_path: Path) -> None:
