@@ -82,6 +82,7 @@ bench: install ## measure side by side against what others do, as far as it can 
 		npm install --silent --no-audit --no-fund --prefix bench/.npm @anthropic-ai/sandbox-runtime || true; fi
 	@test -x bench/.peers/bin/python || $(BIN)/python -m venv bench/.peers 2>/dev/null || true
 	@bench/.peers/bin/python -m pip install --quiet --disable-pip-version-check sandlock agno pydantic-ai-skills || true
+	@$(BIN)/python -m compileall -q skillrun # as an installation has it
 	$(BIN)/python -m bench
 
 help: ## this list

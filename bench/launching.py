@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.measure import Row, in_turn
+from bench.measure import Row, in_turn, one_upon_the_other
 from skillrun import Runner, current_host
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ BWRAP = (
 
 
 WHAT = "/bin/true through the library"
+_NAMES = {"plain": "subprocess.run", "bwrap": "bubblewrap", "level 1": "level 1", "level 2": "level 2"}
 
 
 def plain() -> None:
@@ -71,8 +72,8 @@ def started(runner: Runner, skill: object) -> None:
 def rows(rounds: int) -> list[Row]:
     """Compare a launch at each level with what it stands beside.
 
-    Each level has a series of its own: taking down namespaces goes on in the kernel after a process has
-    ended, and would be counted to whatever is measured next.
+    Once with a pause after each, as calls of a model come; and once one upon the other, where what a run does for the
+    next one is on its way too.
     """
     with runs() as things:
         first = in_turn({name: things[name] for name in ("plain", "level 1")}, rounds)
@@ -82,7 +83,13 @@ def rows(rounds: int) -> list[Row]:
             found.append(Row(f"level 2, {WHAT}", "subprocess.run", second["level 2"] / second["plain"], None))
             if "bwrap" in second:
                 found.append(Row(f"level 2, {WHAT}", "bubblewrap", second["level 2"] / second["bwrap"], 0.95))
-    return found
+        crowded = {name: one_upon_the_other(do, rounds) for name, do in things.items()}
+    pairs = [(name, base) for name in crowded for base in ("plain", "bwrap") if name != base in crowded]
+    return found + [
+        Row(f"{_NAMES[name]}, one upon the other", _NAMES[base], crowded[name] / crowded[base], None)
+        for name, base in pairs
+        if name.startswith("level")
+    ]
 
 
 def memory_rows(rounds: int) -> list[Row]:

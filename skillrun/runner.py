@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from skillrun.launch.capture import Sink
     from skillrun.launch.drive import Outcome
     from skillrun.permissions.access import NamedPath
-    from skillrun.permissions.capabilities import Limits
     from skillrun.permissions.decide import Outline
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.place import Place
@@ -281,7 +280,7 @@ class Runner:
                 if listener.on_plan is not None:
                     listener.on_plan(ready, plan)
                 listener = replace(listener, on_start=traced.watching(listener.on_start), told=traced.told)
-                outcome = self._drive(plan, call.stdin, listener, ready.policy.limits, scratch)
+                outcome = self._drive(plan, call, listener, ready)
             plan = replace(plan, warnings=(*plan.warnings, *traced.problems()))
             verdict = judge(outcome, ready.policy)
             told = traced.suspects(plan, ready.policy, chosen.probe) if failed(verdict) else ()
@@ -309,19 +308,18 @@ class Runner:
             ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left, denials=denied
         )
 
-    def _drive(
-        self, plan: LaunchPlan, stdin: bytes, listener: Listener, limits: Limits, scratch: Path
-    ) -> Outcome:
+    def _drive(self, plan: LaunchPlan, call: Call, listener: Listener, ready: Ready) -> Outcome:
         """Have a plan carried out, with whoever listens attached."""
-        out, err = listener.outlets(int(limits.output))
+        out, err = listener.outlets(int(ready.policy.limits.output))
         drive = Drive(
             self.launcher,
             plan,
-            stdin,
+            call.stdin,
             out,
             err,
             on_start=listener.on_start,
-            scratch=scratch,
+            scratch=ready.place.scratch,
+            meanwhile=self._scratches.make_ahead,
             events=listener.events,
             source=listener.source,
             told=listener.told,

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _LONGEST_WAIT = 3600.0  # seconds; poll(2) takes an int of milliseconds
 _MOST_BASES = 64  # they differ by level and network grant; a bound on memory, never met
 _BURYING = 2  # milliseconds between two looks at what is being buried
+# A fork takes a processor, and at level 2 the kernel's lock on mounts, from the run that was just started: a run as short as
+# any is over by then, and nothing is lost on one that goes on.
+_SETTLED = 0.005  # seconds after a start
+# Whom a message wakes often stays on our processor (WF_SYNC in kernel/sched/fair.c), and would wait for the fork there: the
+# owner, which has its result to finish. One that asks for run upon run would find no spare instead.
+_BREATH = 0.0005  # seconds after the last word on a run
 _LEAST, _MOST = 4, 8  # descriptors of a request behind the control socket: plan, three pipes; and events
 
 
@@ -38,6 +44,9 @@ class Launcher:
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._spare: Spare | None = None
+        self._stocking: float | None = None  # the time at which to fork the next spare
+        self._rested = 0.0  # when there was last no run under way
+        self._hurried = False  # the last run came right upon the one before
         self._unswept = False  # the last sweep stopped before it had seen all of the dead
         self._bases: dict[int, dict[str, Any]] = {}
         self._key = 0  # of the base that the last run had, in the hope that the next one has it too
@@ -62,7 +71,6 @@ class Launcher:
 
     def serve(self) -> None:
         """Serve until somebody we depend on is gone, then end every run."""
-        self._restock()
         try:
             while self._step():
                 pass
@@ -85,12 +93,24 @@ class Launcher:
                 self._hear_owner(self._runs[descriptor])
         if self._unswept:
             self._sweep()
+        self._advance()
+        if self._spot < 0:
+            self._keep_spot()
+        if self._stocking is not None and time.monotonic() >= self._stocking:
+            self._restock()
+        return True
+
+    def _advance(self) -> None:
+        """Do for every run what its clock asks for; with the last of them over, there is time for the next spare."""
         now = time.monotonic()
         for run in list(self._runs.values()):
             run.tick(now)
             self._settle(run)
-        self._restock()
-        return True
+        if self._stocking is not None and not self._runs:
+            if not self._hurried:
+                time.sleep(_BREATH)
+            self._rested = time.monotonic()
+            self._stocking = 0.0
 
     def _patience(self) -> int | None:
         """Return the milliseconds until the next clock runs out, None when there is none."""
@@ -101,6 +121,8 @@ class Launcher:
         if any(run.reaped for run in self._runs.values()):
             return _BURYING
         wake = min(run.next_wake() for run in self._runs.values())
+        if self._stocking is not None:
+            wake = min(wake, self._stocking)
         return max(0, int(min(wake - time.monotonic(), _LONGEST_WAIT) * 1000) + 1)
 
     def _accept(self) -> bool:
@@ -178,6 +200,10 @@ class Launcher:
                 return run
             self._key = int(terms["base"])
             spare, self._spare = self._spare, None
+            now = time.monotonic()
+            self._hurried = now < self._rested + _SETTLED
+            if self._stocking is None:  # runs that start one upon the other do not put it off for ever
+                self._stocking = now + _SETTLED
             if spare is not None and (spare.key != self._key or not spare.usable()):
                 spare.drop()
                 spare = None
@@ -210,8 +236,7 @@ class Launcher:
 
     def _restock(self) -> None:
         """Have a spare ready for the next run; without one that run forks its own."""
-        if self._spot < 0:
-            self._keep_spot()
+        self._stocking = None
         if self._spare is None and self._key in self._bases:
             try:
                 self._spare = self._new_spare()
@@ -258,6 +283,7 @@ class Launcher:
             if self._spare is not None and found.si_pid == self._spare.pid:
                 self._spare.drop()
                 self._spare = None
+                self._stocking = time.monotonic() + _SETTLED
             if run is not None and run.reaped:
                 run.count(found)
         self._unswept = True

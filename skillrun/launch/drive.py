@@ -58,6 +58,7 @@ class Drive:
     on_start: Callable[[int], None] | None = None
     scratch: Path | None = None  # the folder that the plan names; None when it names none
     events: Sink | None = None  # takes what the script writes to descriptor 3; None: it has none
+    meanwhile: Callable[[], None] | None = None  # what to do while the script starts
     told: Callable[[], int] | None = None  # gives the socket over which a traced run sends its listener
     source: int | None = (
         None  # what is read from it goes to stdin as it comes, behind the bytes; its owner closes it
@@ -101,6 +102,8 @@ class Drive:
         try:
             if self._cancelled:
                 self.cancel()
+            if self.meanwhile is not None:
+                self.meanwhile()
             ended = self._follow(pump, sent)
         finally:
             with (

@@ -24,7 +24,7 @@ from skillrun.problem import error
 from skillrun.sandbox.backend import Probe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillrun.sandbox.backend import LaunchPlan
 
@@ -78,6 +78,12 @@ class Launcher:
         with self._lock:
             self._ensure()
             return self.scratch_root
+
+    @contextlib.contextmanager
+    def holding(self, root: Path) -> Iterator[bool]:
+        """Keep the folder for scratch folders from being removed by this process meanwhile; gives whether it is `root` still."""
+        with self._lock:
+            yield self._pair is not None and self._owner == os.getpid() and self.scratch_root == root
 
     def probe(self) -> Probe:
         """Return what this host can do, level 2 tried out whole with a throwaway child, once a launcher."""

@@ -31,7 +31,7 @@ from skillrun.sandbox.seatbelt.backend import LAUNCHER
 from skillrun.skills.digest import identity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillrun.sandbox.backend import LaunchPlan
 
@@ -79,6 +79,12 @@ class Session:
                     ) from problem
                 self._owner = os.getpid()
             return self.scratch_root
+
+    @contextlib.contextmanager
+    def holding(self, root: Path) -> Iterator[bool]:
+        """Keep the folder for scratch folders from being removed by this process meanwhile; gives whether it is `root` still."""
+        with self._lock:
+            yield self._owner == os.getpid() and self.scratch_root == root
 
     def probe(self) -> Probe:
         """Return what this host can do: whether there is a sandbox-exec, and whether we are in a sandbox ourselves."""

@@ -159,9 +159,9 @@ def test_the_launcher_goes_on_with_its_sweep(monkeypatch: pytest.MonkeyPatch) ->
     """Nothing wakes it for those that the last sweep left."""
     launcher = object.__new__(Launcher)
     launcher._poll, launcher._runs, launcher._unswept = SimpleNamespace(poll=lambda _: []), {}, True  # type: ignore[assignment]
+    launcher._spot, launcher._stocking = 0, None
     swept: list[int] = []
     monkeypatch.setattr(Launcher, "_sweep", lambda _: swept.append(1))
-    monkeypatch.setattr(Launcher, "_restock", lambda _: None)
     assert launcher._step()
     assert swept == [1]
 

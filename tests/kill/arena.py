@@ -22,6 +22,7 @@ import pytest
 
 import skillrun.sandbox.wire
 from skillrun import Host, Runner
+from skillrun.sandbox.environment import OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -381,10 +382,13 @@ def spare_pids(runner: Runner) -> list[int]:
 
 
 def scratches(runner: Runner) -> list[Path]:
-    """List the scratch folders of runs that are still there; `bin` is the launcher's own."""
+    """List the scratch folders of runs that are still there; `bin` is the launcher's own, and one folder is made ahead."""
     root = runner.launcher.scratch_root
     found = [entry for entry in root.iterdir() if entry.name not in {"bin", "runs"}]
-    return found + (list((root / "runs").iterdir()) if (root / "runs").is_dir() else [])
+    ahead = [path for path in runner._scratches.ahead if list(path.rglob("*")) == [path / OUTPUT]]
+    assert len(ahead) <= 1
+    runs = (root / "runs").iterdir() if (root / "runs").is_dir() else ()
+    return found + [path for path in runs if path not in ahead]
 
 
 def set_grace(monkeypatch: Any, seconds: float) -> None:

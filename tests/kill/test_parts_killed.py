@@ -241,6 +241,7 @@ def test_parts_killed_between_runs_are_replaced(arena: Arena, part: str, mode: s
         for _ in range(3):
             result = runner.run("demo", "go.py")
             assert (result.error, result.stdout.text) == (None, "fine\n")
+            assert mode == "passthrough" or eventually(lambda: len(spare_pids(runner)) == 1)
             victims = {
                 "launcher": [launcher_pid(runner)],
                 "warden": [warden_pid(runner)],
@@ -296,6 +297,7 @@ def test_a_stopped_spare_costs_one_run_its_deadline(arena: Arena, monkeypatch: p
     arena.script("print('fine')\n")
     with arena.runner("level-1") as runner:
         runner.run("demo", "go.py")
+        assert eventually(lambda: len(spare_pids(runner)) == 1)
         (spare,) = spare_pids(runner)
         assert eventually(lambda: state(spare) == "S")
         os.kill(spare, signal.SIGSTOP)

@@ -1,0 +1,230 @@
+"""What is made ahead of a run is ready for it, in nobody's way, and never outlives the runner."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from arena import MODES, eventually, launcher_pid, scratches, spare_pids, state
+
+import skillrun.launch.scratches
+from skillrun import Call
+from skillrun.confine import launcher as module
+from skillrun.confine.launcher import Launcher
+
+if TYPE_CHECKING:
+    from arena import Arena
+
+    from skillrun import Runner
+
+HOME = "import os\nprint(os.environ['HOME'], os.listdir(os.environ['HOME']))\n"
+
+
+def home(runner: Runner) -> Path:
+    """Run the script and return its scratch folder, which held nothing but the output folder."""
+    result = runner.run("demo", timeout=60)
+    assert result.ok, result.error
+    folder, held = result.stdout.text.split(maxsplit=1)
+    assert held == "['output']\n"
+    return Path(folder)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_run_takes_the_folder_that_was_made_for_it(arena: Arena, mode: str) -> None:
+    """One folder lies ready during and after a run, private and empty; the next run has it, and it goes with that run."""
+    arena.script(HOME)
+    with arena.runner(mode) as runner:
+        first = home(runner)
+        (ahead,) = runner._scratches.ahead
+        assert ahead != first
+        assert not first.exists()
+        assert ahead.stat().st_mode & 0o777 == 0o700
+        assert not scratches(runner)
+        assert home(runner) == ahead
+        assert not ahead.exists()
+    arena.assert_clean()
+
+
+def test_a_folder_that_a_cleaner_has_removed_is_made_anew(arena: Arena) -> None:
+    """Who has not run anything for days finds the temporary folder swept; the next run does not notice."""
+    arena.script(HOME)
+    with arena.runner() as runner:
+        home(runner)
+        (ahead,) = runner._scratches.ahead
+        shutil.rmtree(ahead)
+        assert home(runner) != ahead
+        (ahead,) = runner._scratches.ahead
+        (ahead / "output").rmdir()
+        assert home(runner) != ahead
+    arena.assert_clean()
+
+
+def test_a_folder_goes_with_its_launcher(arena: Arena) -> None:
+    """The next launcher's runs are made folders in its own."""
+    arena.script(HOME)
+    with arena.runner() as runner:
+        home(runner)
+        (ahead,) = runner._scratches.ahead
+        os.kill(launcher_pid(runner), signal.SIGKILL)
+        assert eventually(lambda: not ahead.exists())
+        assert home(runner).parent != ahead.parent
+        assert not ahead.exists()
+    arena.assert_clean()
+
+
+def test_many_at_once_have_one_folder_ahead(arena: Arena) -> None:
+    """However many runs are under way, one folder waits."""
+    arena.script(HOME)
+    with arena.runner(at_once=8) as runner:
+        replies = runner.run_many([Call("demo", timeout=60)] * 24, limit=8)
+        assert all(reply.result is not None and reply.result.ok for reply in replies)
+        homes = [reply.result.stdout.text.split()[0] for reply in replies if reply.result is not None]
+        assert len(set(homes)) == len(homes)
+        assert len(runner._scratches.ahead) == 1
+        assert not scratches(runner)
+    arena.assert_clean()
+
+
+def test_no_room_for_a_folder_ahead_is_the_next_runs_error(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run whose own folder was made ends as if nothing were; the next one says what is wrong."""
+    arena.script(HOME)
+    real = skillrun.launch.scratches.make_scratch
+    made = []
+
+    def make(root: Path) -> Path:
+        if len(made) == 1:
+            raise OSError(28, "No space left on device")
+        made.append(real(root))
+        return made[0]
+
+    monkeypatch.setattr(skillrun.launch.scratches, "make_scratch", make)
+    with arena.runner() as runner:
+        home(runner)
+        with pytest.raises(skillrun.SkillrunError, match="No space left"):
+            runner.run("demo")
+    arena.assert_clean()
+
+
+def test_nothing_is_made_ahead_when_the_runner_is_being_closed(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder made while the launcher's is removed would be in nobody's list: it would stay for ever."""
+    arena.script("import time; time.sleep(30)")
+    runner = arena.runner()
+    reached, closed = threading.Event(), threading.Event()
+    real = type(runner._scratches).make_ahead
+
+    def late(scratches: object) -> None:
+        reached.set()
+        assert closed.wait(20)
+        real(scratches)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(runner._scratches), "make_ahead", late)
+    handle = runner.start(Call("demo", timeout=20))
+    assert reached.wait(20)
+    runner.close()
+    closed.set()
+    assert not handle.wait(20).ok
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("mode", ["level-1", "level-2"])
+def test_a_spare_comes_when_a_run_goes_on_and_when_it_is_over(arena: Arena, mode: str) -> None:
+    """A run has not to wait for its leader to be forked, whether the one before it was short or goes on."""
+    arena.script("import sys, time; time.sleep(float(sys.argv[1]))")
+    with arena.runner(mode) as runner:
+        assert runner.run("demo", arguments=["0"], timeout=60).ok
+        assert eventually(lambda: len(spare_pids(runner)) == 1)
+        (spare,) = spare_pids(runner)
+        handle = runner.start(Call("demo", arguments=("30",), timeout=60))
+        assert eventually(lambda: handle.pid is not None and len(spare_pids(runner)) == 2)
+        assert spare in spare_pids(runner)  # it has become the leader
+        handle.cancel()
+        handle.wait(20)
+        assert eventually(lambda: len(spare_pids(runner)) == 1)
+    arena.assert_clean()
+
+
+def test_a_spare_of_level_1_waits_behind_its_filter(arena: Arena) -> None:
+    """What needs no plan is done before one comes: the filter is loaded, and no right can be gained."""
+    arena.script("pass")
+    with arena.runner("level-1") as runner:
+        assert runner.run("demo", timeout=60).ok
+        assert eventually(lambda: len(spare_pids(runner)) == 1)
+        (spare,) = spare_pids(runner)
+        assert eventually(lambda: state(spare) == "S")
+        words = Path(f"/proc/{spare}/status").read_text().split()
+        assert words[words.index("Seccomp:") + 1] == "2"
+        assert words[words.index("NoNewPrivs:") + 1] == "1"
+        assert words[words.index("CapEff:") + 1] == "0" * 16
+    arena.assert_clean()
+
+
+def idle(monkeypatch: pytest.MonkeyPatch, *, runs: bool) -> tuple[Launcher, list[float]]:
+    """Give a launcher on which nothing happens, and the list of times at which it made a spare."""
+    made: list[float] = []
+    one = object.__new__(Launcher)
+    run = SimpleNamespace(reaped=False, tick=lambda _: None, next_wake=lambda: time.monotonic() + 60)
+    one._poll = SimpleNamespace(poll=lambda wait: time.sleep((wait or 0) / 1000) or [])  # type: ignore[assignment]
+    one._runs = {3: run} if runs else {}  # type: ignore[dict-item]
+    one._unswept, one._spot, one._spare, one._key, one._bases = False, 0, None, 1, {1: {}}
+    monkeypatch.setattr(Launcher, "_settle", lambda *_: None)
+    monkeypatch.setattr(Launcher, "_new_spare", lambda _: made.append(time.monotonic()))
+    return one, made
+
+
+def test_no_spare_is_forked_beside_a_run_that_has_just_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fork would take what the run needs; it comes when a short run would be over, and once."""
+    one, made = idle(monkeypatch, runs=True)
+    start = time.monotonic()
+    one._stocking = start + module._SETTLED
+    assert one._patience() is not None
+    assert one._patience() <= module._SETTLED * 1000 + 1  # type: ignore[operator]
+    while not made:
+        assert time.monotonic() < start + 10
+        one._step()
+    assert made[0] - start >= module._SETTLED
+    assert one._stocking is None
+    one._poll = SimpleNamespace(poll=lambda _: [])  # type: ignore[assignment]
+    one._step()
+    assert len(made) == 1
+
+
+def test_the_owner_hears_of_the_end_before_a_spare_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no run left the spare is made at once, after a breath in which the owner gets our processor."""
+    one, made = idle(monkeypatch, runs=False)
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    one._stocking, one._hurried = time.monotonic() + 60, False
+    one._step()
+    assert slept[-1] == module._BREATH
+    assert len(made) == 1
+    one._spare, one._stocking, one._hurried = None, time.monotonic() + 60, True
+    slept.clear()
+    one._step()
+    assert module._BREATH not in slept, "who asks for run upon run needs the spare more"
+    assert len(made) == 2
+
+
+def test_a_spare_that_can_not_be_forked_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launcher goes to sleep; the run that needs the spare is told why there is none."""
+    one, made = idle(monkeypatch, runs=False)
+
+    def fail(_: Launcher) -> None:
+        made.append(0.0)
+        raise OSError(11, "no more processes")
+
+    monkeypatch.setattr(Launcher, "_new_spare", fail)
+    one._stocking, one._hurried = 0.0, False
+    one._step()
+    assert len(made) == 1
+    assert one._patience() is None
