@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import stat
 from collections import deque
@@ -46,7 +47,10 @@ class Keep:
     def __init__(self, limit: int) -> None:
         self._head_limit = limit - limit // 2
         self._tail_limit = limit // 2
-        self._head = bytearray()
+        # Not from the heap: of many runs in many threads it keeps the holes that outputs leave. What is not written
+        # to takes no memory.
+        self._head = mmap.mmap(-1, self._head_limit) if self._head_limit else None
+        self._head_size = 0
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
         self._seen = 0
@@ -62,10 +66,10 @@ class Keep:
     def feed(self, chunk: bytes) -> None:
         """Keep what fits into the first half, then the latest of the rest."""
         self._seen += len(chunk)
-        space = self._head_limit - len(self._head)
-        if space > 0:
-            self._head += chunk[:space]
-            chunk = chunk[space:]
+        space = self._head_limit - self._head_size
+        if self._head is not None and space > 0:
+            first, chunk = chunk[:space], chunk[space:]
+            self._head_size += self._head.write(first)
         if not chunk:
             return
         if len(chunk) >= self._tail_limit:
@@ -84,12 +88,12 @@ class Keep:
         always be written as JSON.
         """
         tail = b"".join(self._tail)[-self._tail_limit :] if self._tail_limit else b""
-        dropped = self._seen - len(self._head) - len(tail)
+        kept = memoryview(self._head or b"")[: self._head_size]
+        dropped = self._seen - len(kept) - len(tail)
         if not dropped:
-            return Captured(
-                (bytes(self._head) + tail).decode("utf-8", "replace"), self._seen, truncated=False
-            )
-        head = _without_partial_end(bytes(self._head))
+            whole = b"".join((kept, tail)) if tail else kept
+            return Captured(str(whole, "utf-8", "replace"), self._seen, truncated=False)
+        head = _without_partial_end(bytes(kept))
         tail = _without_partial_start(tail)
         dropped = self._seen - len(head) - len(tail)
         middle = f"\n[… {dropped} bytes left out …]\n"

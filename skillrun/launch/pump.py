@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import select
 import time
@@ -58,7 +59,7 @@ class Pump:
         self._over = False
         # One buffer for every read. `os.read` asks for the whole room each time and gives back what it did not fill:
         # of many runs in many threads, the heap keeps the holes.
-        self._room = memoryview(bytearray(_ROOM))
+        self._room = memoryview(mmap.mmap(-1, _ROOM))
         self.stuck = False
         self.leader: int | None = (
             None  # of the group of the run: the last that was told, as one before it was dead

@@ -132,7 +132,8 @@ def _identify(path: bytes) -> tuple[FileIdentity, int]:
     fd, status = open_regular(path)
     try:
         content = hashlib.sha256()
-        while chunk := os.read(fd, _CHUNK):
+        room = min(_CHUNK, status.st_size + 1)  # asking for more than there is costs the heap as much, for a moment
+        while chunk := os.read(fd, room):
             content.update(chunk)
     finally:
         os.close(fd)
