@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import signal
 import socket
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LEAST = 4  # descriptors of a run besides its report pipe: the plan and three pipes
+_READY, _SPOILED = b"ready", b"spoiled"
+_MOMENT = 20  # milliseconds; preparing takes three
 _OWN = child.EVENTS_FD + 1  # where the spare keeps its end of the socket; 0 to 3 are for the run
 
 
@@ -49,14 +52,19 @@ class Spare:
         self._socket.close()
 
     def usable(self) -> bool:
-        """Tell whether it is alive and prepared, or still about to be; it says so when it could not."""
-        try:
-            self._socket.recv(16, socket.MSG_DONTWAIT)
-        except BlockingIOError:
+        """Tell once whether it is alive and prepared: it says how it went, and the end of its socket is its death.
+
+        A run that it is given has to wait for that anyway. One that takes its time is taken for good, as the clocks of
+        other runs go on.
+        """
+        waiter = select.poll()
+        waiter.register(self._socket, select.POLLIN)
+        if not waiter.poll(_MOMENT):
             return True
+        try:
+            return self._socket.recv(16, socket.MSG_DONTWAIT) == _READY
         except OSError:
             return False
-        return False  # a word is a failure, and the end of the socket is its death
 
     def drop(self) -> None:
         """Let a spare go that nobody will use: it ends at the end of its socket."""
@@ -75,6 +83,26 @@ def _clone(base: dict[str, Any]) -> int:
         if pid:  # not in the child
             signal.pthread_sigmask(signal.SIG_UNBLOCK, init.AWAITED)
     return pid
+
+
+def _say(waiting: socket.socket, word: bytes) -> None:
+    """Say how it went, to a launcher that may have sent the plan and closed its end."""
+    try:
+        waiting.send(word, socket.MSG_NOSIGNAL)
+    except OSError:
+        pass
+
+
+def _hear(waiting: socket.socket) -> tuple[bytes, list[int], int, Any]:
+    """Receive the plan and what comes with it.
+
+    A launcher that closes its end with our word unread makes the kernel say ECONNRESET, once and before what was sent
+    (unix(7), unix_release_sock).
+    """
+    try:
+        return socket.recv_fds(waiting, 16, 8, socket.MSG_CMSG_CLOEXEC)
+    except ConnectionResetError:
+        return socket.recv_fds(waiting, 16, 8, socket.MSG_CMSG_CLOEXEC)
 
 
 def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[int, int]) -> None:
@@ -100,10 +128,9 @@ def _wait(connection: int, *, launcher: int, base: dict[str, Any], ids: tuple[in
     except BaseException as problem:  # noqa: BLE001 - told to the run that this becomes
         failure = (stage, problem)
     with socket.socket(fileno=_OWN) as waiting:
-        if failure is not None:
-            # What was in the way may be gone by the time of the next run, which then forks its own leader.
-            waiting.send(b"spoiled")
-        words, received, flags, _ = socket.recv_fds(waiting, 16, 8, socket.MSG_CMSG_CLOEXEC)
+        # What was in the way may be gone by the time of the next run, which then forks its own leader.
+        _say(waiting, _READY if failure is None else _SPOILED)
+        words, received, flags, _ = _hear(waiting)
     if not words or not received:
         os._exit(0)
     report, *rest = received

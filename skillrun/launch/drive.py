@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillrun.launch.faults import named
 from skillrun.launch.orphans import end_group
-from skillrun.launch.pump import Pump
+from skillrun.launch.pump import Pump, make_room
 from skillrun.sandbox.wire import GRACE
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Drive:
         LauncherError when the run could not be asked for.
         """
         with named(self.scratch or self.launcher.scratch_root):
+            room = make_room()
             reading, feeding, out, out_end, err, err_end, *third = _pipes(3 if self.events is None else 4)
         try:
             sent = self.launcher.request(
@@ -93,6 +94,7 @@ class Drive:
             streams[third[0]] = self.events
         pump = Pump(
             sent.control,
+            room=room,
             feeding=feeding,
             stdin=self.stdin,
             source=self.source,
@@ -102,8 +104,6 @@ class Drive:
         try:
             if self._cancelled:
                 self.cancel()
-            if self.meanwhile is not None:
-                self.meanwhile()
             ended = self._follow(pump, sent)
         finally:
             with (
@@ -118,6 +118,8 @@ class Drive:
     def _follow(self, pump: Pump, sent: Sent) -> Mapping[str, Any] | None:
         """Pump until the end, and until the dead were read out."""
         try:
+            if self.meanwhile is not None:
+                self.meanwhile()
             ended = self._await(pump, sent, self._last_moment())
             # A reader that is slow gets all that a script printed that ended by itself, however long it takes.
             pump.drain(patient=ended is not None and ended["event"] == "ended" and ended["reason"] is None)

@@ -35,6 +35,15 @@ def _heard(control: socket.socket, room: memoryview) -> bytes:
     return b""
 
 
+def make_room() -> memoryview:
+    """Make the one buffer of a run that everything is read into. Raises OSError.
+
+    `os.read` asks for the whole room each time and gives back what it did not fill: of many runs in many threads, the
+    heap keeps the holes, as it does of a buffer that comes from there.
+    """
+    return memoryview(mmap.mmap(-1, _ROOM))
+
+
 class Pump:
     """Moves bytes between the script's pipes and the owner until the launcher has said the last word."""
 
@@ -42,6 +51,7 @@ class Pump:
         self,
         control: socket.socket,
         *,
+        room: memoryview,
         feeding: int,
         stdin: bytes,
         source: int | None,
@@ -57,9 +67,7 @@ class Pump:
         self._blocked: dict[int, list[int]] = {}  # an output that is full → the streams that wait for it
         self._ended: Mapping[str, Any] | None = None
         self._over = False
-        # One buffer for every read. `os.read` asks for the whole room each time and gives back what it did not fill:
-        # of many runs in many threads, the heap keeps the holes.
-        self._room = memoryview(mmap.mmap(-1, _ROOM))
+        self._room = room
         self.stuck = False
         self.leader: int | None = (
             None  # of the group of the run: the last that was told, as one before it was dead

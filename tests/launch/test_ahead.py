@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -12,11 +14,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from arena import MODES, eventually, launcher_pid, scratches, spare_pids, state
+from arena import MODES, eventually, launcher_pid, scratches, set_grace, spare_pids, state
 
 import skillrun.launch.scratches
 from skillrun import Call
 from skillrun.confine import launcher as module
+from skillrun.confine import spare
 from skillrun.confine.launcher import Launcher
 
 if TYPE_CHECKING:
@@ -114,6 +117,33 @@ def test_no_room_for_a_folder_ahead_is_the_next_runs_error(
     arena.assert_clean()
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupt_while_a_folder_is_made_ends_the_run(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, mode: str, problem: type[BaseException]
+) -> None:
+    """The script is asked to end, and it is raised when nothing of the run is left, as everywhere else."""
+    set_grace(monkeypatch, 5)
+    arena.script(
+        "import signal, sys, time\n"
+        "def asked(*_):\n    open('out/asked', 'w').close()\n    sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, asked)\nopen('out/started', 'w').close()\ntime.sleep(60)\n"
+    )
+
+    def interrupted(_: object) -> None:
+        assert eventually((arena.out / "started").exists)
+        raise problem
+
+    with arena.runner(mode) as runner:
+        monkeypatch.setattr(type(runner._scratches), "make_ahead", interrupted)
+        with pytest.raises(problem):
+            runner.run("demo", timeout=60)
+        assert (arena.out / "asked").exists()
+        arena.assert_dead()
+        assert not scratches(runner)
+    arena.assert_clean()
+
+
 def test_nothing_is_made_ahead_when_the_runner_is_being_closed(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,10 +174,10 @@ def test_a_spare_comes_when_a_run_goes_on_and_when_it_is_over(arena: Arena, mode
     with arena.runner(mode) as runner:
         assert runner.run("demo", arguments=["0"], timeout=60).ok
         assert eventually(lambda: len(spare_pids(runner)) == 1)
-        (spare,) = spare_pids(runner)
+        (waiting,) = spare_pids(runner)
         handle = runner.start(Call("demo", arguments=("30",), timeout=60))
         assert eventually(lambda: handle.pid is not None and len(spare_pids(runner)) == 2)
-        assert spare in spare_pids(runner)  # it has become the leader
+        assert waiting in spare_pids(runner)  # it has become the leader
         handle.cancel()
         handle.wait(20)
         assert eventually(lambda: len(spare_pids(runner)) == 1)
@@ -160,12 +190,66 @@ def test_a_spare_of_level_1_waits_behind_its_filter(arena: Arena) -> None:
     with arena.runner("level-1") as runner:
         assert runner.run("demo", timeout=60).ok
         assert eventually(lambda: len(spare_pids(runner)) == 1)
-        (spare,) = spare_pids(runner)
-        assert eventually(lambda: state(spare) == "S")
-        words = Path(f"/proc/{spare}/status").read_text().split()
+        (waiting,) = spare_pids(runner)
+        assert eventually(lambda: state(waiting) == "S")
+        words = Path(f"/proc/{waiting}/status").read_text().split()
         assert words[words.index("Seccomp:") + 1] == "2"
         assert words[words.index("NoNewPrivs:") + 1] == "1"
         assert words[words.index("CapEff:") + 1] == "0" * 16
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize(
+    ("word", "usable"), [(spare._READY, True), (spare._SPOILED, False), (b"", False), (None, True)]
+)
+def test_a_spare_is_used_when_it_is_prepared(word: bytes | None, *, usable: bool) -> None:
+    """One that could not be, or is dead, is not; one that takes its time is, and holds up the launcher for a moment only."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one = object.__new__(spare.Spare)
+    one._socket = ours
+    with ours, theirs:
+        if word:
+            spare._say(theirs, word)
+        elif word is not None:
+            theirs.close()
+        start = time.monotonic()
+        assert one.usable() is usable
+        assert time.monotonic() - start < 5
+
+
+def test_a_spare_that_speaks_late_hears_its_plan() -> None:
+    """The launcher may have sent the plan and closed its end, before the word came or without having read it."""
+    for late in (False, True):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        one = object.__new__(spare.Spare)
+        one._socket = ours
+        with theirs:
+            if not late:
+                spare._say(theirs, spare._READY)
+            one.give([0, 1])
+            if late:
+                spare._say(theirs, spare._READY)
+            words, received, _, _ = spare._hear(theirs)
+        assert (words, len(received)) == (b"plan", 2)
+        for descriptor in received:
+            os.close(descriptor)
+
+
+def test_a_spare_is_asked_while_it_is_being_prepared(arena: Arena) -> None:
+    """A run that comes upon a spare that will be spoiled gets a leader of its own."""
+    arena.script("print('fine')")
+    with arena.runner("level-2") as runner:
+        for _ in range(10):
+            assert runner.run("demo", timeout=60).ok
+            pid = launcher_pid(runner)
+            soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            highest = max(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()) + 1
+            # Enough for the launcher, and not for the clones of a spare, which is forked now.
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 6, hard))
+            assert eventually(lambda: len(spare_pids(runner)) == 1)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+            result = runner.run("demo", timeout=60)
+            assert (result.error, result.stdout.text) == (None, "fine\n")
     arena.assert_clean()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import mmap
 import os
 import resource
 import shutil
@@ -61,6 +62,7 @@ def test_a_call_that_fails_before_the_start(
         (os, "pipe", 2),
         (os, "pipe", 3),
         (socket, "socketpair", 1),
+        *((mmap, "mmap", at) for at in (1, 2, 3)),  # what is kept of each stream, and what is read into
     ]
     with arena.runner(mode) as runner:
         assert runner.run("demo", "go.py").ok

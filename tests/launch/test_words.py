@@ -16,7 +16,7 @@ from arena import MODES, launcher_pid
 from skillrun import Call, Termination
 from skillrun.launch.capture import Captured
 from skillrun.launch.drive import Outcome
-from skillrun.launch.pump import Pump
+from skillrun.launch.pump import Pump, make_room
 from skillrun.launch.verdict import judge
 from skillrun.launch.words import understood
 
@@ -71,7 +71,9 @@ def test_the_last_word_is_heard_over_a_cancel_that_nobody_read() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     reading, feeding = os.pipe()
     with ours:
-        pump = Pump(ours, feeding=feeding, stdin=b"", source=None, streams={}, on_start=None)
+        pump = Pump(
+            ours, room=make_room(), feeding=feeding, stdin=b"", source=None, streams={}, on_start=None
+        )
         ours.send(b"cancel")
         for pid in (5, 7):  # the first one was dead, and its number may be a stranger's by now
             theirs.send(json.dumps({"event": "leader", "pid": pid}).encode())
@@ -89,7 +91,9 @@ def test_the_end_without_a_word_is_an_end() -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         reading, feeding = os.pipe()
         with ours:
-            pump = Pump(ours, feeding=feeding, stdin=b"", source=None, streams={}, on_start=None)
+            pump = Pump(
+                ours, room=make_room(), feeding=feeding, stdin=b"", source=None, streams={}, on_start=None
+            )
             if said:
                 ours.send(said)
             theirs.close()
