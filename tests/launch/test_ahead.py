@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -235,22 +234,17 @@ def test_a_spare_that_speaks_late_hears_its_plan() -> None:
             os.close(descriptor)
 
 
-def test_a_spare_is_asked_while_it_is_being_prepared(arena: Arena) -> None:
-    """A run that comes upon a spare that will be spoiled gets a leader of its own."""
-    arena.script("print('fine')")
-    with arena.runner("level-2") as runner:
-        for _ in range(10):
-            assert runner.run("demo", timeout=60).ok
-            pid = launcher_pid(runner)
-            soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-            highest = max(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()) + 1
-            # Enough for the launcher, and not for the clones of a spare, which is forked now.
-            resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 6, hard))
-            assert eventually(lambda: len(spare_pids(runner)) == 1)
-            resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
-            result = runner.run("demo", timeout=60)
-            assert (result.error, result.stdout.text) == (None, "fine\n")
-    arena.assert_clean()
+@pytest.mark.parametrize(("word", "usable"), [(spare._READY, True), (spare._SPOILED, False)])
+def test_a_spare_that_is_being_prepared_is_waited_for(word: bytes, *, usable: bool) -> None:
+    """A run that comes while a spare is on its way is not given one that will be spoiled a millisecond later."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one = object.__new__(spare.Spare)
+    one._socket = ours
+    with ours, theirs:
+        later = threading.Timer(spare._MOMENT / 4000, spare._say, (theirs, word))
+        later.start()
+        assert one.usable() is usable
+        later.join()
 
 
 def idle(monkeypatch: pytest.MonkeyPatch, *, runs: bool) -> tuple[Launcher, list[float]]:
