@@ -221,13 +221,12 @@ class Launcher:
         return run
 
     def _lead(self, run: Run, spare: Spare, descriptors: list[int]) -> None:
-        """Make a spare the leader of a run; of a group the owner hears first who leads it.
+        """Make a spare the leader of a run; the owner hears first which process that is.
 
-        It ends the group itself when launcher and warden are killed together, so it must know before
+        It ends the run itself when launcher and warden are killed together, so it must know before
         there is anything to end.
         """
-        if run.mode == "group":
-            self._send(run.control, {"event": "leader", "pid": spare.pid})
+        self._send(run.control, {"event": "leader", "pid": spare.pid})
         run.start(spare, launcher=self._own_death, descriptors=descriptors)
 
     def _new_spare(self) -> Spare:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from skillrun.launch.faults import named
-from skillrun.launch.orphans import end_group
+from skillrun.launch.orphans import end_group, end_world
 from skillrun.launch.pump import Pump, make_room
 from skillrun.sandbox.wire import GRACE
 
@@ -136,7 +136,7 @@ class Drive:
         if not self.launcher.lost(sent.by, stuck=pump.stuck):
             return _NO_ROOM
         if pump.leader is not None:
-            end_group(pump.leader)
+            (end_world if self.plan.wire["mode"] == "init" else end_group)(pump.leader)
         return None
 
     def _abandon(self, pump: Pump, sent: Sent, problem: BaseException) -> None:

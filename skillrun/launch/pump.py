@@ -69,9 +69,7 @@ class Pump:
         self._over = False
         self._room = room
         self.stuck = False
-        self.leader: int | None = (
-            None  # of the group of the run: the last that was told, as one before it was dead
-        )
+        self.leader: int | None = None  # the last that was told, as one before it was dead
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         for descriptor in streams:

@@ -28,8 +28,9 @@ from arena import (
     warden_pid,
 )
 
-from skillrun import SkillrunError, Termination
-from skillrun.launch.orphans import end_group
+import skillrun.launch.drive
+from skillrun import Call, SkillrunError, Termination
+from skillrun.launch.orphans import end_group, end_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,6 +139,51 @@ def test_the_launcher_and_the_warden_are_killed_together(arena: Arena, name: str
         assert result.error is not None
         if mode != "passthrough":
             arena.assert_dead(why=name)
+
+
+def test_ending_a_world_returns_when_all_of_it_is_dead(arena: Arena) -> None:
+    """The init is killed by the owner, which waits for what it takes with it."""
+    arena.script(BY_NAME["daemon"].source)
+    with arena.runner("level-2") as runner:
+        for _ in range(5):
+            ready = threading.Event()
+            handle = runner.start(Call("demo", timeout=60), on_output=lambda *_, ready=ready: ready.set())
+            assert ready.wait(20)
+            assert handle.pid is not None
+            assert arena.survivors()
+            end_world(handle.pid)
+            assert not arena.survivors()
+            assert handle.wait(20).termination is Termination.SIGNALED
+    arena.assert_clean()
+
+
+def test_the_owner_ends_the_world_of_a_run_itself(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With launcher and warden killed together, its own last look is at the init that the launcher had named."""
+    arena.script(BY_NAME["ignores-term"].source)
+    ended: list[int] = []
+    monkeypatch.setattr(skillrun.launch.drive, "end_world", lambda pid: (ended.append(pid), end_world(pid)))
+    with arena.runner("level-2") as runner:
+        handle = runner.start(Call("demo", timeout=60))
+        assert eventually(lambda: bool(arena.survivors()) and handle.pid is not None)
+        warden, launcher = warden_pid(runner), launcher_pid(runner)
+        os.kill(warden, signal.SIGSTOP)
+        os.kill(launcher, signal.SIGKILL)
+        os.kill(warden, signal.SIGKILL)
+        assert handle.wait(20).termination is Termination.CANCELLED
+        assert ended == [handle.pid]
+        arena.assert_dead()
+
+
+def test_ending_a_world_spares_who_is_no_init() -> None:
+    """A number that changed hands meanwhile is not enough to be killed, and one that is nobody's is no error."""
+    stranger = subprocess.Popen(["/bin/sleep", "60"], start_new_session=True)
+    try:
+        end_world(stranger.pid)
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+    end_world(stranger.pid)
 
 
 def test_ending_a_group_spares_what_is_not_confined() -> None:
