@@ -159,11 +159,17 @@ def no_more_processes(pid: int) -> Iterator[None]:
         yield
     finally:
         (group / "pids.max").write_text("max")
-        for line in (group / "cgroup.procs").read_text().split():
-            with contextlib.suppress(OSError):
-                home.write_text(line)
-        assert eventually(lambda: not (group / "cgroup.procs").read_text())
+        assert eventually(lambda: emptied(group, home))  # again and again: the launcher can fork now
         group.rmdir()
+
+
+def emptied(group: Path, home: Path) -> bool:
+    """Move every process of a control group away, and return whether none was left."""
+    left = (group / "cgroup.procs").read_text().split()
+    for line in left:
+        with contextlib.suppress(OSError):
+            home.write_text(line)
+    return not left
 
 
 @pytest.mark.parametrize("mode", MODES)
