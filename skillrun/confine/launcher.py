@@ -280,9 +280,9 @@ class Launcher:
             run = self._run_of(found.si_pid)
             os.waitpid(found.si_pid, 0)
             if self._spare is not None and found.si_pid == self._spare.pid:
+                # Not replaced before the next run is over: another one may die of the same.
                 self._spare.drop()
                 self._spare = None
-                self._stocking = time.monotonic() + _SETTLED
             if run is not None and run.reaped:
                 run.count(found)
         self._unswept = True

@@ -38,6 +38,7 @@ class Sink(Protocol):
 _LONGEST = 4  # bytes of a UTF-8 character; RFC 3629, 3
 _CONTINUATION = 0b10000000
 _LEADS = {2: (0b11100000, 0b11000000), 3: (0b11110000, 0b11100000), 4: (0b11111000, 0b11110000)}
+_BLOCK = 1 << 20  # bytes of memory that are reserved at once
 _CHUNK = 1 << 16  # bytes: what a pipe holds by default
 
 
@@ -47,10 +48,9 @@ class Keep:
     def __init__(self, limit: int) -> None:
         self._head_limit = limit - limit // 2
         self._tail_limit = limit // 2
-        # Not from the heap: of many runs in many threads it keeps the holes that outputs leave. What is not written
-        # to takes no memory.
-        self._head = mmap.mmap(-1, self._head_limit) if self._head_limit else None
         self._head_size = 0
+        self._head: list[mmap.mmap] = []
+        self._add_block()  # ahead of the run: what is missing now is said before anything was started
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
         self._seen = 0
@@ -67,9 +67,9 @@ class Keep:
         """Keep what fits into the first half, then the latest of the rest."""
         self._seen += len(chunk)
         space = self._head_limit - self._head_size
-        if self._head is not None and space > 0:
-            first, chunk = chunk[:space], chunk[space:]
-            self._head_size += self._head.write(first)
+        if space > 0:
+            self._begin(chunk[:space])
+            chunk = chunk[space:]
         if not chunk:
             return
         if len(chunk) >= self._tail_limit:
@@ -81,6 +81,31 @@ class Keep:
         while self._tail and self._tail_size - len(self._tail[0]) >= self._tail_limit:
             self._tail_size -= len(self._tail.popleft())
 
+    def _begin(self, chunk: bytes) -> None:
+        """Keep bytes of the first half."""
+        while chunk:
+            block = self._head[-1]
+            written = block.write(chunk[: len(block) - block.tell()])
+            self._head_size += written
+            chunk = chunk[written:]
+            if chunk or block.tell() == len(block):
+                self._add_block()
+
+    def _add_block(self) -> None:
+        """Make room for more of the first half, where there is to be more. Raises OSError, which `feed` may not.
+
+        Not from the heap: of many runs in many threads it keeps the holes that outputs leave. What is not written to takes
+        no memory. Private: else a forked copy of this process would write into the same.
+        """
+        size = min(_BLOCK, self._head_limit - self._head_size)
+        if size:
+            self._head.append(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE))
+
+    def _beginning(self) -> memoryview | bytes:
+        """Return what is kept of the first half, by view where it is in one piece."""
+        views = [memoryview(block)[: block.tell()] for block in self._head]
+        return views[0] if len(views) == 1 else b"".join(views)
+
     def captured(self) -> Captured:
         """Join both halves as text, with one line between them that says how much is missing.
 
@@ -88,7 +113,7 @@ class Keep:
         always be written as JSON.
         """
         tail = b"".join(self._tail)[-self._tail_limit :] if self._tail_limit else b""
-        kept = memoryview(self._head or b"")[: self._head_size]
+        kept = self._beginning()
         dropped = self._seen - len(kept) - len(tail)
         if not dropped:
             whole = b"".join((kept, tail)) if tail else kept

@@ -24,7 +24,7 @@ from skillrun.problem import error
 from skillrun.sandbox.backend import Probe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillrun.sandbox.backend import LaunchPlan
 
@@ -56,6 +56,8 @@ class Launcher:
         self._system = System()
         self._probe: Probe | None = None
         self._taught: dict[str, int] = {}  # bases this launcher knows, by the number it knows them by
+        self._kept: tuple[int, Path] | None = None  # by which process, and the root, until its removal begins
+        self._closed = 0  # the process that is done with it
         self._unremoved: set[str] = set()  # scratch roots of launchers that are gone
         self.scratch_root = Path()
 
@@ -79,11 +81,9 @@ class Launcher:
             self._ensure()
             return self.scratch_root
 
-    @contextlib.contextmanager
-    def holding(self, root: Path) -> Iterator[bool]:
-        """Keep the folder for scratch folders from being removed by this process meanwhile; gives whether it is `root` still."""
-        with self._lock:
-            yield self._pair is not None and self._owner == os.getpid() and self.scratch_root == root
+    def keeps(self, root: Path) -> bool:
+        """Whether what was put into a root will be removed with its launcher: no lock, so this may be asked anywhere."""
+        return self._kept == (os.getpid(), root)
 
     def probe(self) -> Probe:
         """Return what this host can do, level 2 tried out whole with a throwaway child, once a launcher."""
@@ -118,6 +118,8 @@ class Launcher:
 
     def _ensure(self) -> None:
         """Have a living launcher of this process. The lock is held, here and in all that follows it."""
+        if self._closed == os.getpid():
+            raise LauncherError(error("runner-closed", "the runner was closed before the run had begun"))
         if self._owner != os.getpid() or self._pair is None or not self._pair.serves():
             self._start()
 
@@ -144,6 +146,7 @@ class Launcher:
             self.scratch_root = self.scratch_root.resolve()
             self._pair = pair.start(self.scratch_root)
             self._system = present(resources.table("linux/system"))
+            self._kept = os.getpid(), self.scratch_root
         except OSError as problem:
             self._close()
             message = f"the launcher could not be started: {problem}"
@@ -247,6 +250,7 @@ class Launcher:
             self._forget()
             return
         with self._lock:
+            self._closed = os.getpid()
             self._close()
 
     def _close(self) -> None:
@@ -254,6 +258,7 @@ class Launcher:
 
         The root is removed here too: launcher and warden may have been killed together.
         """
+        self._kept = None
         if self._pair is not None:
             self._pair.end()
         if self._owner == os.getpid():

@@ -39,9 +39,9 @@ def make_room() -> memoryview:
     """Make the one buffer of a run that everything is read into. Raises OSError.
 
     `os.read` asks for the whole room each time and gives back what it did not fill: of many runs in many threads, the
-    heap keeps the holes, as it does of a buffer that comes from there.
+    heap keeps the holes, as it does of a buffer that comes from there. Private: what is read is no forked copy's.
     """
-    return memoryview(mmap.mmap(-1, _ROOM))
+    return memoryview(mmap.mmap(-1, _ROOM, flags=mmap.MAP_PRIVATE))
 
 
 class Pump:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
 from skillrun import resources
+from skillrun.confine.trees import remove_root
 from skillrun.errors import SkillError
 from skillrun.launch.faults import named
 from skillrun.launch.scratch import RUNS, furnish, make_scratch, remove_scratch
@@ -30,7 +32,8 @@ class Scratches:
         self._launcher = launcher
         self._furnished: Path | None = None
         self._unremoved: deque[Path] = deque()
-        self._ahead: deque[Path] = deque()
+        self._ahead: deque[tuple[Path, object]] = deque()
+        self._making = threading.Lock()
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -51,35 +54,52 @@ class Scratches:
             with named(made):
                 yield made
         finally:
-            if not remove_scratch(made):  # without a free descriptor, for one
-                self._unremoved.append(made)
+            self._remove(made)
 
     def make_ahead(self) -> None:
         """Make the folder of the next run while this one is under way; where that fails, the next run says why.
 
-        It is no run's yet, and goes with the launcher's folder when there is no next one. No run can reach it: all
-        scratch folders but its own are kept from each.
+        It is no run's yet, and goes with the launcher's folder when there is no next one. Never waits: the run that is
+        under way does.
         """
         root = self._furnished
-        if root is None or self._ahead:  # looked at without the lock first: with many at once it is there
+        # Of several threads one does it. What another one held at a fork is held for ever in the copy, which then makes none.
+        if root is None or self._ahead or not self._making.acquire(blocking=False):
             return
-        with contextlib.suppress(OSError), self._launcher.holding(root) as here:
-            if here and not self._ahead:
-                self._ahead.append(make_scratch(root / RUNS))
+        try:
+            with contextlib.suppress(OSError):
+                if self._ahead:  # another thread was here a moment ago
+                    return
+                made = make_scratch(root / RUNS)
+                if self._launcher.keeps(root):
+                    self._ahead.append((made, _state(made)))
+                else:  # it came into a folder that was being removed, which may be why that stays
+                    remove_root(str(root))
+        finally:
+            self._making.release()
 
     @property
     def ahead(self) -> tuple[Path, ...]:
         """The folder that was made for a run to come, if there is one."""
-        return tuple(self._ahead)
+        return tuple(path for path, _ in self._ahead)
 
     def _take(self, root: Path) -> Path:
         """Return a scratch folder in a root: one that was made ahead, else a new one."""
         with contextlib.suppress(IndexError):  # another thread may take it
-            made = self._ahead.popleft()
-            # It went with the launcher that it belonged to, or a cleaner of the temporary folder found it old.
-            if made.parent == root and os.path.isdir(f"{made}/{OUTPUT}"):  # noqa: PTH112 - the hot path of every run
-                return made
+            made, state = self._ahead.popleft()
+            # Another launcher's goes with that, and may be in use: where this process is a forked copy.
+            if made.parent == root:
+                # A cleaner of the temporary folder may have found it old. Or somebody has been in it: an unconfined run, or a
+                # run of another runner that may write there.
+                if state is not None and _state(made) == state:
+                    return made
+                self._remove(made)
         return make_scratch(root)
+
+    def _remove(self, made: Path) -> None:
+        """Remove a folder, now or later."""
+        if not remove_scratch(made):  # without a free descriptor, for one
+            self._unremoved.append(made)
 
     def _try_again(self) -> None:
         """Remove what could not be removed when its run was over; what stays is tried again, each once a run."""
@@ -98,6 +118,23 @@ class Scratches:
             return find_interpreter(Command(Starter.SHEBANG, "python3"), search="").path
         except SkillError:
             return None
+
+
+def _state(made: Path) -> object:
+    """Describe a scratch folder that no run had yet: what it is and holds, and when that was last changed. None: can't be told.
+
+    The time of change can't be set (utimensat(2)), but stands still for some milliseconds; what was made or left open to
+    others within those is seen by the rest.
+    """
+    found = []
+    for path in (str(made), f"{made}/{OUTPUT}"):
+        try:
+            one = os.lstat(path)
+            entries = os.listdir(path)  # noqa: PTH208 - the hot path of every run
+        except OSError:
+            return None
+        found.append((one.st_dev, one.st_ino, one.st_mode, one.st_uid, one.st_gid, one.st_ctime_ns, entries))
+    return found
 
 
 def root_of(scratch: Path) -> Path:

@@ -31,7 +31,7 @@ from skillrun.sandbox.seatbelt.backend import LAUNCHER
 from skillrun.skills.digest import identity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillrun.sandbox.backend import LaunchPlan
 
@@ -58,6 +58,7 @@ class Session:
         self._owner = 0
         self._preflight = Preflight(program)
         self._watches: set[Watch] = set()
+        self._closed = 0  # the process that is done with it
         self.scratch_root = Path()
 
     def start(self) -> Probe:
@@ -68,6 +69,8 @@ class Session:
     def folder(self) -> Path:
         """Return the folder for scratch folders; one that somebody removed is made anew."""
         with self._lock:
+            if self._closed == os.getpid():
+                raise LauncherError(error("runner-closed", "the runner was closed before the run had begun"))
             if self._owner != os.getpid() or not self.scratch_root.is_dir():
                 try:
                     self.scratch_root = Path(make_root(self._temporary)).resolve()
@@ -80,11 +83,9 @@ class Session:
                 self._owner = os.getpid()
             return self.scratch_root
 
-    @contextlib.contextmanager
-    def holding(self, root: Path) -> Iterator[bool]:
-        """Keep the folder for scratch folders from being removed by this process meanwhile; gives whether it is `root` still."""
-        with self._lock:
-            yield self._owner == os.getpid() and self.scratch_root == root
+    def keeps(self, root: Path) -> bool:
+        """Whether what was put into a root will be removed by `close`; no lock, so this may be asked anywhere."""
+        return self._closed != os.getpid() and (self._owner, self.scratch_root) == (os.getpid(), root)
 
     def probe(self) -> Probe:
         """Return what this host can do: whether there is a sandbox-exec, and whether we are in a sandbox ourselves."""
@@ -238,6 +239,7 @@ class Session:
 
     def close(self) -> None:
         """End every run, and remove what is left of scratch folders."""
+        self._closed = os.getpid()
         if self._owner != os.getpid():
             return
         self._end_all()

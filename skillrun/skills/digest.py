@@ -135,6 +135,8 @@ def _identify(path: bytes) -> tuple[FileIdentity, int]:
         room = min(_CHUNK, status.st_size + 1)  # asking for more than there is costs the heap as much, for a moment
         while chunk := os.read(fd, room):
             content.update(chunk)
+            if len(chunk) == room:
+                room = _CHUNK  # it is longer than it was
     finally:
         os.close(fd)
     return FileIdentity(

@@ -77,6 +77,11 @@ def docker() -> None:
     filtered({**answers, 435: 38}, clone_flags=0x7E020000)
 
 
+def no_mounts() -> None:
+    """As where namespaces are allowed, and mounting in them is not."""
+    filtered({number("mount"): 1})
+
+
 def outer_landlock() -> None:
     """As inside another tool's Landlock domain that allows all files."""
     calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)
@@ -109,6 +114,7 @@ MODES = {
     "whole": lambda: None,
     "no-namespaces": no_namespaces,
     "docker": docker,
+    "no-mounts": no_mounts,
     "outer-landlock": outer_landlock,
     "masked-proc": masked_proc,
     "no-landlock": no_landlock,

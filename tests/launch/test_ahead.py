@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -22,6 +23,8 @@ from skillrun.confine import spare
 from skillrun.confine.launcher import Launcher
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from arena import Arena
 
     from skillrun import Runner
@@ -143,6 +146,103 @@ def test_an_interrupt_while_a_folder_is_made_ends_the_run(
     arena.assert_clean()
 
 
+def test_a_forked_copy_leaves_the_folder_alone(arena: Arena) -> None:
+    """It was made for its parent, which may be using it: the copy has a launcher and folders of its own."""
+    arena.script(HOME)
+    with arena.runner() as runner:
+        home(runner)
+        (ahead,) = runner._scratches.ahead
+        pid = os.fork()
+        if pid == 0:
+            with contextlib.suppress(BaseException):
+                own = home(runner)
+                runner.close()
+                os._exit(own.parent == ahead.parent)
+            os._exit(2)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert ahead.exists()
+        assert home(runner) == ahead
+    arena.assert_clean()
+
+
+def plant_file(folder: Path) -> None:
+    """Leave what a shell reads."""
+    (folder / ".bashrc").write_text("evil")
+
+
+def plant_output(folder: Path) -> None:
+    """Leave what would be taken for the run's own output."""
+    (folder / "output" / "report").write_text("evil")
+
+
+def plant_and_take_back(folder: Path) -> None:
+    """Leave nothing but the time."""
+    time.sleep(0.02)
+    (folder / "x").touch()
+    (folder / "x").unlink()
+
+
+def open_it(folder: Path) -> None:
+    """Let everybody in."""
+    folder.chmod(0o777)
+
+
+def link_output(folder: Path) -> None:
+    """Have the output go elsewhere."""
+    (folder / "output").rmdir()
+    (folder / "output").symlink_to("/etc")
+
+
+def link_home(folder: Path) -> None:
+    """Have everything go elsewhere."""
+    folder.rename(folder.with_name("moved"))
+    folder.symlink_to("moved")
+
+
+def replace_it(folder: Path) -> None:
+    """Put another folder in its place."""
+    (folder / "output").rmdir()
+    folder.rmdir()
+    folder.mkdir(0o700)
+    (folder / "output").mkdir(0o700)
+
+
+@pytest.mark.parametrize(
+    "plant", [plant_file, plant_output, plant_and_take_back, open_it, link_output, link_home, replace_it]
+)
+def test_a_folder_that_somebody_has_been_in_is_no_runs(arena: Arena, plant: Callable[[Path], None]) -> None:
+    """An unconfined run knows where the folder of the next one lies: that one gets another."""
+    arena.script(HOME)
+    with arena.runner() as runner:
+        home(runner)
+        (ahead,) = runner._scratches.ahead
+        plant(ahead)
+        result = runner.run("demo", timeout=60)
+        assert result.ok
+        assert result.stdout.text.split(maxsplit=1)[1] == "['output']\n"
+        assert result.stdout.text.split()[0] != str(ahead)
+        assert not ahead.exists() or plant is link_home
+    arena.assert_clean()
+
+
+def test_making_a_folder_ahead_waits_for_nobody(arena: Arena) -> None:
+    """Neither for the lock of the launcher, which is held while another run is buried, nor for another thread."""
+    arena.script(HOME)
+    with arena.runner() as runner:
+        home(runner)
+        scratches_ = runner._scratches
+        scratches_._ahead.clear()
+        with runner.launcher._lock:  # type: ignore[union-attr]
+            scratches_.make_ahead()
+        assert len(scratches_.ahead) == 1
+        scratches_._ahead.clear()
+        with scratches_._making:
+            scratches_.make_ahead()
+        assert len(scratches_.ahead) == 0
+        scratches_.make_ahead()
+        assert len(scratches_.ahead) == 1
+
+
 def test_nothing_is_made_ahead_when_the_runner_is_being_closed(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +345,22 @@ def test_a_spare_that_is_being_prepared_is_waited_for(word: bytes, *, usable: bo
         later.start()
         assert one.usable() is usable
         later.join()
+
+
+@pytest.mark.parametrize("mode", ["level-1", "level-2"])
+def test_a_spare_that_dies_idle_is_not_replaced_before_the_next_run(arena: Arena, mode: str) -> None:
+    """What killed it may kill every other one, and nobody asked for a run: the launcher rests."""
+    arena.script("pass")
+    with arena.runner(mode) as runner:
+        assert runner.run("demo", timeout=60).ok
+        assert eventually(lambda: len(spare_pids(runner)) == 1)
+        os.kill(spare_pids(runner)[0], signal.SIGKILL)
+        assert eventually(lambda: not spare_pids(runner))
+        time.sleep(0.1)
+        assert not spare_pids(runner)
+        assert runner.run("demo", timeout=60).ok
+        assert eventually(lambda: len(spare_pids(runner)) == 1)
+    arena.assert_clean()
 
 
 def idle(monkeypatch: pytest.MonkeyPatch, *, runs: bool) -> tuple[Launcher, list[float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import sys
 
@@ -91,3 +92,34 @@ def test_the_limit_is_kept_exactly() -> None:
     assert keep.captured().text == "hello world"
     keep.feed(b"!")
     assert keep.captured().text == "hello \n[… 1 bytes left out …]\norld!"
+
+
+def test_any_limit_can_be_set() -> None:
+    """What could be kept is not taken before it comes: a limit far above this machine's memory is a limit."""
+    keep = Keep(1 << 50)
+    keep.feed(b"hello")
+    assert keep.captured().text == "hello"
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 70_000])
+@pytest.mark.parametrize("piece", [1 << 16, 99_991])
+def test_what_is_kept_goes_on_over_blocks(piece: int, more: int) -> None:
+    """A first half of some megabytes is in one piece again, whatever the pieces it came in."""
+    data = bytes(index % 251 % 128 for index in range(3 * (1 << 20) + more))
+    keep = Keep(2 * len(data))
+    for start in range(0, len(data), piece):
+        keep.feed(data[start : start + piece])
+    assert keep.captured().text == data.decode()
+
+
+def test_a_forked_copy_of_the_process_writes_elsewhere() -> None:
+    """A host that forks while a run is under way finds its output as the script printed it."""
+    keep = Keep(100)
+    keep.feed(b"first ")
+    pid = os.fork()
+    if pid == 0:
+        keep.feed(b"CHILD")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    keep.feed(b"parent")
+    assert keep.captured().text == "first parent"

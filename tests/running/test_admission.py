@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from arena import Background, eventually, set_grace
 
-from skillrun import AdmissionError, Call, Termination, UsageError
+from skillrun import AdmissionError, Call, SkillrunError, Termination, UsageError
+from skillrun.launch.scratches import Scratches
 from skillrun.running.admission import Admission, Turn
 
 if TYPE_CHECKING:
@@ -192,4 +193,26 @@ def test_a_forked_copy_has_its_own_door(arena: Arena) -> None:
         assert not run.done
         run.cancel()
         assert run.wait(10).termination is Termination.CANCELLED
+    arena.assert_clean()
+
+
+def test_closing_beside_a_run_that_has_its_turn_and_no_launcher_yet(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not start one that nobody would end."""
+    arena.script("import time; time.sleep(30)")
+    reached, closed = threading.Event(), threading.Event()
+
+    def late(_: object) -> None:
+        reached.set()
+        assert closed.wait(20)
+
+    monkeypatch.setattr(Scratches, "_try_again", late)
+    runner = arena.runner()
+    handle = runner.start(Call("demo", timeout=20))
+    assert reached.wait(20)
+    runner.close()
+    closed.set()
+    with pytest.raises(SkillrunError, match="closed"):
+        handle.wait(20)
     arena.assert_clean()

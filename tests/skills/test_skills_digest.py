@@ -225,3 +225,24 @@ def test_a_file_without_end_is_refused_before_it_is_read(tmp_path: Path) -> None
     with pytest.raises(SkillError, match="GiB"):
         digest(tmp_path)
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.skipif(not Path("/proc/kallsyms").exists(), reason="no such file here")
+def test_a_file_that_is_longer_than_its_size_says_is_read_in_large_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that grows while it is read, or a file of /proc: a byte at a time it would take minutes."""
+    sizes: list[int] = []
+    read = os.read
+
+    def noted(descriptor: int, size: int) -> bytes:
+        sizes.append(size)
+        return read(descriptor, size)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "read", noted)
+        found = identity(Path("/proc/kallsyms"))
+    words = Path("/proc/kallsyms").read_bytes()
+    assert found.sha256 == hashlib.sha256(words).hexdigest()
+    assert sizes.count(1) == 1
+    assert len(sizes) < 3 + len(words) / 1000
