@@ -165,6 +165,23 @@ def test_a_forked_copy_leaves_the_folder_alone(arena: Arena) -> None:
     arena.assert_clean()
 
 
+def test_a_folder_that_came_while_its_place_was_removed_goes_with_it(arena: Arena) -> None:
+    """The last removal may have been in the middle when it was made; whoever made it takes all of it away."""
+    arena.script(HOME)
+    runner = arena.runner()
+    home(runner)
+    root = runner._scratches._furnished
+    assert root is not None
+    runner._scratches._ahead.clear()
+    runner.close()
+    assert not root.exists()
+    (root / "runs").mkdir(parents=True)
+    runner._scratches.make_ahead()
+    assert not root.exists()
+    assert not runner._scratches.ahead
+    arena.assert_clean()
+
+
 def plant_file(folder: Path) -> None:
     """Leave what a shell reads."""
     (folder / ".bashrc").write_text("evil")
@@ -332,6 +349,19 @@ def test_a_spare_that_speaks_late_hears_its_plan() -> None:
         assert (words, len(received)) == (b"plan", 2)
         for descriptor in received:
             os.close(descriptor)
+
+
+def test_a_spare_that_speaks_too_late_is_not_killed_by_it() -> None:
+    """Its signals are as a program expects them: SIGPIPE would keep it from telling what went wrong."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.close()
+    with theirs:
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            spare._say(theirs, spare._SPOILED)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
 
 
 @pytest.mark.parametrize(("word", "usable"), [(spare._READY, True), (spare._SPOILED, False)])

@@ -116,10 +116,15 @@ def test_a_forked_copy_of_the_process_writes_elsewhere() -> None:
     """A host that forks while a run is under way finds its output as the script printed it."""
     keep = Keep(100)
     keep.feed(b"first ")
+    reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        keep.feed(b"CHILD")
+        os.read(reading, 1)
+        keep.feed(b"CHILD!")
         os._exit(0)
-    os.waitpid(pid, 0)
     keep.feed(b"parent")
+    os.write(writing, b"x")
+    os.waitpid(pid, 0)
+    os.close(reading)
+    os.close(writing)
     assert keep.captured().text == "first parent"
