@@ -88,7 +88,7 @@ def _clone(base: dict[str, Any]) -> int:
 def _say(waiting: socket.socket, word: bytes) -> None:
     """Say how it went, to a launcher that may have sent the plan and closed its end."""
     try:
-        waiting.send(word, socket.MSG_NOSIGNAL)
+        waiting.send(word)
     except OSError:
         pass
 
