@@ -1,7 +1,7 @@
 """A leader made ahead of its run: forked, confined as far as that needs no plan, and waiting for one.
 
 A fork costs about a millisecond until the child runs, most of it page tables and first touches of
-memory. Made while the run before it is under way, that cost is off the path of the next one.
+memory. Made when the run before it is over, or goes on, that cost is off the path of both.
 """
 
 from __future__ import annotations

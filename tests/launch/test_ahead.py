@@ -454,3 +454,14 @@ def test_a_spare_that_can_not_be_forked_is_not_tried_for_ever(monkeypatch: pytes
     one._step()
     assert len(made) == 1
     assert one._patience() is None
+
+
+def test_the_place_for_a_control_socket_is_kept_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launcher that had no free descriptor keeps one as soon as there is one, so that it can answer the next request."""
+    one, _ = idle(monkeypatch, runs=False)
+    reading, writing = os.pipe()
+    one._wake, one._spot, one._stocking = reading, -1, None
+    one._step()
+    assert one._spot >= 0
+    for descriptor in (reading, writing, one._spot):
+        os.close(descriptor)

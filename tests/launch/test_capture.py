@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillrun.launch.capture import Keep
+from skillrun.launch.pump import make_room
 
 MARK = re.compile(r"\n\[… (\d+) bytes left out …\]\n")
 
@@ -128,3 +129,15 @@ def test_a_forked_copy_of_the_process_writes_elsewhere() -> None:
     os.close(reading)
     os.close(writing)
     assert keep.captured().text == "first parent"
+
+
+def test_a_forked_copy_of_the_process_reads_elsewhere() -> None:
+    """What it reads does not come into the buffer that its parent is reading into."""
+    room = make_room()
+    room[:6] = b"parent"
+    pid = os.fork()
+    if pid == 0:
+        room[:6] = b"CHILD!"
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert bytes(room[:6]) == b"parent"
