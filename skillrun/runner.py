@@ -1,29 +1,17 @@
-"""The pipeline: discover, request, grant, policy, plan, launch, result, in one direction."""
+"""The runner: everything that runs scripts goes through one, one run or many, here or elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Sized
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillrun import log
 from skillrun.host import Host
-from skillrun.launch.aftermath import violations
-from skillrun.launch.denials import denials, failed
-from skillrun.launch.drive import Drive
 from skillrun.launch.placeholders import Placeholders
 from skillrun.launch.platform import launcher
-from skillrun.launch.ready import Preview, Ready, result_of
-from skillrun.launch.refusing import refusal_of
-from skillrun.launch.result import Result, Termination
-from skillrun.launch.scratches import Scratches, root_of
-from skillrun.launch.system_log import suspects as logged
-from skillrun.launch.tracing import trace
-from skillrun.launch.verdict import Verdict, judge
-from skillrun.permissions.decide import NO_SCRATCH, decide, outline
-from skillrun.permissions.flags import Flags
+from skillrun.launch.scratches import Scratches
+from skillrun.permissions.decide import NO_SCRATCH, outline
 from skillrun.permissions.grant import Requirement
 from skillrun.permissions.layers import Layers, load_layers
 from skillrun.permissions.workspace import check_workspace
@@ -34,25 +22,21 @@ from skillrun.running.jobs import Jobs
 from skillrun.running.listener import NOBODY, Listener
 from skillrun.running.lookup import Lookup
 from skillrun.running.own import Own
+from skillrun.running.pipeline import Pipeline
 from skillrun.running.recorder import Recorder, checked
-from skillrun.sandbox.choose import Choice, choose
-from skillrun.sandbox.complete import complete, first_parts
-from skillrun.sandbox.environment import OUTPUT
-from skillrun.sandbox.git_obeys import Surroundings, obeyed, obeyed_in
-from skillrun.sandbox.landscape import hold, survey
-from skillrun.sandbox.search import search, standing_above
-from skillrun.skills.digest import digest
+from skillrun.sandbox.choose import Choice
+from skillrun.sandbox.git_obeys import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Executor
 
     from skillrun.launch.capture import Sink
-    from skillrun.launch.drive import Outcome
+    from skillrun.launch.ready import Preview, Ready
+    from skillrun.launch.result import Result
     from skillrun.permissions.access import NamedPath
     from skillrun.permissions.decide import Outline
-    from skillrun.permissions.grant import Grant
-    from skillrun.permissions.place import Place
+    from skillrun.permissions.flags import Flags
     from skillrun.permissions.resolve import Resolver
     from skillrun.running.handle import Handle
     from skillrun.running.listener import OnOutput
@@ -119,13 +103,21 @@ class Runner:
             records=recorder.path if recorder is not None else None,
             hidden=tuple(path.resolve() for path in hidden),
         )
-        self._surroundings = Surroundings(self.host.home, self.host.environ)
         self._recorder = recorder and checked(
             recorder, workspace=self.workspace, roots=self._guards.skill_roots
         )
         self.launcher = launcher(self.host.temporary)
         self._scratches = Scratches(self.launcher)
-        self._placed = Own(Placeholders)
+        self._pipeline = Pipeline(
+            launcher=self.launcher,
+            layers=self.layers,
+            choice=self._choice,
+            lookup=self._lookup,
+            guards=self._guards,
+            surroundings=Surroundings(self.host.home, self.host.environ),
+            scratches=self._scratches,
+            placed=Own(Placeholders),
+        )
         self._admission = Admission(at_once=at_once, waiting=waiting)
         self.jobs = Jobs()
 
@@ -242,91 +234,14 @@ class Runner:
     def _run(self, call: Call, listener: Listener) -> Result:
         """Go through the pipeline and have it written down; the caller has seen to it that it is this run's turn."""
         if self._recorder is None:
-            return self._pipeline(call, listener)
+            return self._pipeline.run(call, listener)
         try:
-            result = self._pipeline(call, listener)
+            result = self._pipeline.run(call, listener)
         except BaseException as ended:
             self._recorder.record(call, ended)
             raise
         self._recorder.record(call, result)
         return result
-
-    def _pipeline(self, call: Call, listener: Listener) -> Result:
-        """Discover, request, grant, policy, plan, launch, result."""
-        with self._scratches.scratch() as scratch, self._placed.get().stay() as stay:
-            ready = self._prepare(call.checked(), scratch)
-            if listener.events is not None:
-                ready = replace(ready, policy=ready.policy.with_events(call.answers))
-            if call.timeout is not None:
-                ready = replace(ready, policy=ready.policy.shortened(max(0.0, call.timeout)))
-            refusal = refusal_of(ready, strict=call.strict)
-            if refusal is not None:
-                return result_of(ready, Verdict(Termination.REFUSED, error=refusal), layers=self.layers)
-            stay.settle(ready.grant)
-            log.debug(
-                "decided", skill=ready.skill.path, script=ready.subject.script.name, digest=ready.digest
-            )
-            chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
-            if chosen.backend is None:
-                return result_of(
-                    ready, Verdict(Termination.REFUSED, error=chosen.refusal), layers=self.layers
-                )
-            landscape = survey(ready.policy, split=chosen.backend.splits(chosen.probe))
-            hold(ready.grant.pins, landscape)
-            plan = chosen.backend.plan(ready.policy, landscape, chosen.probe)
-            log.debug("planned", backend=plan.backend, level=plan.level, timeout=ready.policy.timeout)
-            with trace(chosen.probe, wanted=call.trace and plan.level is not None) as traced:
-                plan = traced.marked(plan)
-                if listener.on_plan is not None:
-                    listener.on_plan(ready, plan)
-                listener = replace(listener, on_start=traced.watching(listener.on_start), told=traced.told)
-                outcome = self._drive(plan, call, listener, ready)
-            plan = replace(plan, warnings=(*plan.warnings, *traced.problems()))
-            verdict = judge(outcome, ready.policy)
-            told = traced.suspects(plan, ready.policy, chosen.probe) if failed(verdict) else ()
-            if listener.collect is not None:
-                listener.collect(scratch / OUTPUT)
-            left = violations(
-                ready.policy,
-                landscape,
-                ready.inside,
-                quarantine=self._guards.quarantine,
-                skill_roots=self._guards.skill_roots,
-                obeyed=partial(obeyed_in, surroundings=self._surroundings),
-            )
-            denied = denials(
-                ready,
-                verdict,
-                outcome,
-                told=(*told, *logged((outcome.ended or {}).get("denials", ()))),
-                plan=plan,
-                probe=chosen.probe,
-                grant=partial(self._grant, call),
-            )
-        log.debug("ended", how=verdict.termination.value, seconds=round(outcome.duration, 3))
-        return result_of(
-            ready, verdict, layers=self.layers, plan=plan, outcome=outcome, violations=left, denials=denied
-        )
-
-    def _drive(self, plan: LaunchPlan, call: Call, listener: Listener, ready: Ready) -> Outcome:
-        """Have a plan carried out, with whoever listens attached."""
-        out, err = listener.outlets(int(ready.policy.limits.output))
-        drive = Drive(
-            self.launcher,
-            plan,
-            call.stdin,
-            out,
-            err,
-            on_start=listener.on_start,
-            scratch=ready.place.scratch,
-            meanwhile=self._scratches.make_ahead,
-            events=listener.events,
-            source=listener.source,
-            told=listener.told,
-        )
-        if listener.on_drive is not None:
-            listener.on_drive(drive)
-        return drive.run()
 
     def preview(
         self,
@@ -340,43 +255,8 @@ class Runner:
         named: tuple[NamedPath, ...] = (),
     ) -> Preview:
         """Do everything that `run` does up to the start, and return what it would be."""
-        with self._scratches.scratch() as scratch:
-            call = Call(skill, script, tuple(arguments), flags=flags, typed=typed, named=named)
-            ready = self._prepare(call.checked(), scratch)
-            chosen = choose(ready.policy, self.layers, self.launcher.probe(), self._choice)
-            backend = chosen.backend
-            guarantees = None if backend is None else backend.guarantees(ready.policy, chosen.probe)
-            return Preview(ready, chosen, guarantees, refusal_of(ready, strict=strict) or chosen.refusal)
-
-    def _prepare(self, call: Call, scratch: Path) -> Ready:
-        """Go from a name to a policy: discover, request, resolve, intersect, complete."""
-        found = self._lookup.find(call.skill)
-        subject = self._lookup.subject(found, call.script, call.arguments)
-        version = digest(found.path)
-        place = self._lookup.place(found, scratch)
-        flags = call.flags or Flags()
-        grant = self._grant(call, found, version, place, flags)
-        inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
-        named = obeyed(grant.capabilities.fs_write, inside, self._surroundings)
-        inside = replace(inside, complete=inside.complete and named.complete)
-        guarded = self._guards.around(found, root_of(scratch)).with_readable(
-            (*named.paths, *standing_above(grant.capabilities.fs_write))
-        )
-        policy = complete(grant, place, subject, guarded=guarded, found=inside)
-        return Ready(found, version, subject, place, grant, policy, inside, flags)
-
-    def _grant(self, call: Call, found: Skill, version: str, place: Place, flags: Flags) -> Grant:
-        """Decide what a call may do."""
-        return decide(
-            found,
-            self.layers,
-            place,
-            digest=version,
-            flags=flags,
-            arguments=call.arguments if call.typed else (),
-            named=call.named,
-            voice=self._lookup.voice(found, version),
-        )
+        call = Call(skill, script, tuple(arguments), flags=flags, typed=typed, named=named)
+        return self._pipeline.preview(call, strict=strict)
 
     def outline(self, skill: Skill, version: str, resolver: Resolver | None = None) -> Outline:
         """Return the most that a run of a skill of that digest can be granted here; raises as a run does."""

@@ -77,6 +77,26 @@ def lead(*, blocked: Collection[signal.Signals] = ()) -> None:
     reset_signals(blocked)
 
 
+class StepError(Exception):
+    """A step failed: its name, and why."""
+
+    def __init__(self, stage: str, problem: BaseException) -> None:
+        """Take both."""
+        super().__init__(stage)
+        self.stage, self.problem = stage, problem
+
+
+def each(*steps: tuple[str, Callable[[], Any]]) -> list[Any]:
+    """Take named steps in their order, and return what they gave. Raises StepError."""
+    given = []
+    for name, step in steps:
+        try:
+            given.append(step())
+        except BaseException as problem:
+            raise StepError(name, problem) from problem
+    return given
+
+
 def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: Base | None) -> None:
     """Turn this process into the script; never returns.
 
@@ -86,9 +106,7 @@ def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: B
     stage = "descriptors"
     try:
         descriptors, telling = split(plan, descriptors)
-        for name, step in steps(plan, descriptors=descriptors, telling=telling, base=base):
-            stage = name
-            step()
+        each(*_steps(plan, descriptors=descriptors, telling=telling, base=base))
         stage = "close"
         first = len(descriptors)
         os.dup2(report, first, inheritable=False)
@@ -97,12 +115,14 @@ def become(plan: dict[str, Any], *, descriptors: list[int], report: int, base: B
         stage = "exec"
         os.write(report, MARK)
         os.execve(plan["argv"][0], plan["argv"], plan["env"])  # noqa: S606 - starting it is the purpose
+    except StepError as failed:
+        fail(report, failed.stage, failed.problem)
     except BaseException as problem:  # noqa: BLE001 - whatever it is, the other end must hear of it
         fail(report, stage, problem)
     os._exit(127)
 
 
-def steps(
+def _steps(
     plan: dict[str, Any], *, descriptors: list[int], telling: int | None, base: Base | None
 ) -> list[tuple[str, Callable[[], object]]]:
     """List the named steps of a plan between `prepare` and the last close.

@@ -6,6 +6,7 @@ its own abort() would come out as something else (pid_namespaces(7)).
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -14,7 +15,6 @@ from . import calls, child, landlock, supervise, world
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 _BY_KILL = 0  # SI_USER: a word that was made up by rt_sigqueueinfo(2) has another code
@@ -24,21 +24,49 @@ AWAITED = frozenset({signal.SIGCHLD, signal.SIGTERM})
 _DEFAULTED = [n for n in signal.valid_signals() if n not in {signal.SIGKILL, signal.SIGSTOP}]
 
 
-def rule_over(
-    plan: dict[str, Any], *, descriptors: list[int], report: int, base: dict[str, Any], root: world.World
-) -> None:
-    """Furnish the root, confine this process, run the script below it, and report; never returns."""
-    stage = "mounts"
+def settle(frame: dict[str, Any], *, base: dict[str, Any], root: world.World, traced: bool) -> None:
+    """Furnish the root and confine this process, all that needs a frame and no plan. Raises StepError."""
+    program = bytes.fromhex(base["filter"])
+
+    def restrict() -> None:
+        made = landlock.ruleset({"masks": base["masks"], "system": root.system_rules(base)})
+        landlock.restrict(made, frame["rules"], traced=traced)
+
+    child.each(
+        ("ids", lambda: world.bound_ids(frame["ids"])),  # while /proc of outside is still there to be written
+        ("mounts", lambda: root.furnish(frame)),
+        ("cwd", lambda: child.enter(frame["cwd"])),
+        ("capabilities", calls.drop_capabilities),
+        ("no_new_privs", lambda: calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)),
+        ("landlock", restrict),
+        ("seccomp", lambda: calls.install_filter(program)),
+        ("hide", world.hide),
+    )
+
+
+def rule_over(plan: dict[str, Any], *, descriptors: list[int], report: int, root: world.World) -> None:
+    """Run the script below this process, which is settled, and report; never returns.
+
+    The first descriptor is a pipe to the owner: by it that hears of an end that nobody asked for, once nothing but this
+    process is left, and can look at what was left while the kernel takes this process down.
+    """
+    stage = "descriptors"
     try:
+        words, *descriptors = descriptors
         descriptors, telling = child.split(plan, descriptors)
-        for name, step in _steps(plan, descriptors=descriptors, telling=telling, base=base, root=root):
-            stage = name
-            step()
+        child.each(
+            ("descriptors", lambda: child.take(descriptors)),
+            ("limits", lambda: child.limit(plan["rlimits"])),
+            ("identity", lambda: child.check_identity(plan["identity"])),
+            *([] if telling is None else [("trace", lambda: child.tell(plan, telling))]),
+        )
         stage = "close"
         first = len(descriptors)
+        held = fcntl.fcntl(words, fcntl.F_DUPFD_CLOEXEC, first + 2)  # where nothing is moved to
         os.dup2(report, first, inheritable=False)
-        report = first
-        calls.close_from(first + 1)
+        os.dup2(held, first + 1, inheritable=False)
+        report, words = first, first + 1
+        calls.close_from(first + 2)
         stage = "exec"
         leader = os.posix_spawn(
             plan["argv"][0], plan["argv"], plan["env"], setsid=True, setsigdef=_DEFAULTED, setsigmask=[]
@@ -46,64 +74,44 @@ def rule_over(
         os.write(report, json.dumps({"proc": root.fresh_proc}).encode() + b"\n")
         for number in range(first):
             os.close(number)  # else the pipes would never reach their end
-        os.write(report, json.dumps(_wait(leader)).encode())
+        ended, asked = _wait(leader)
+        said = json.dumps({**ended, "proc": root.fresh_proc}).encode()
+        os.write(report, said)
+        if not asked:
+            # The owner waits for the end of this pipe. For what is written to one it would be woken on our processor, as
+            # by a writer that is about to wait (WF_SYNC in kernel/sched/fair.c), and come after our exit there.
+            os.write(words, b'{"event": "over", "reason": null, ' + said[1:])
+            os.close(words)
+    except child.StepError as failed:
+        child.fail(report, failed.stage, failed.problem)
     except BaseException as problem:  # noqa: BLE001 - whatever it is, the other end must hear of it
         child.fail(report, stage, problem)
     os._exit(0)
 
 
-def _steps(
-    plan: dict[str, Any],
-    *,
-    descriptors: list[int],
-    telling: int | None,
-    base: dict[str, Any],
-    root: world.World,
-) -> list[tuple[str, Callable[[], object]]]:
-    """List the named steps between the plan's coming and the last close, in the order that works."""
-    program = bytes.fromhex(base["filter"])
+def _wait(leader: int) -> tuple[dict[str, Any], bool]:
+    """Reap until the leader ends, passing on a request to end; then kill and count whoever else is left here.
 
-    def restrict() -> None:
-        made = landlock.ruleset({"masks": base["masks"], "system": root.system_rules(base)})
-        landlock.restrict(made, plan["rules"], traced=bool(plan.get("traced")))
-
-    return [
-        ("descriptors", lambda: child.take(descriptors)),
-        ("ids", lambda: world.bound_ids(plan["ids"])),  # while /proc of outside is still there to be written
-        ("mounts", lambda: root.furnish(plan)),
-        ("cwd", lambda: child.enter(plan["cwd"])),
-        ("limits", lambda: child.limit(plan["rlimits"])),
-        ("capabilities", calls.drop_capabilities),
-        ("no_new_privs", lambda: calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)),
-        ("landlock", restrict),
-        ("identity", lambda: child.check_identity(plan["identity"])),
-        *([] if telling is None else [("trace", lambda: child.tell(plan, telling))]),
-        ("seccomp", lambda: calls.install_filter(program)),
-        ("hide", world.hide),
-    ]
-
-
-def _wait(leader: int) -> dict[str, Any]:
-    """Reap until the leader ends, passing on a request to end; then kill and count whoever else is left here."""
+    Returns how it ended, and whether that was asked for.
+    """
+    asked = False
     while True:
-        _heed(signal.sigtimedwait({signal.SIGTERM}, 0))
+        asked |= _heed(signal.sigtimedwait({signal.SIGTERM}, 0))
         for _ in range(supervise.BATCH):  # then there may be word from outside
             pid, status, usage = os.wait4(-1, os.WNOHANG)
             if pid == 0:
-                _heed(signal.sigwaitinfo(AWAITED))
+                asked |= _heed(signal.sigwaitinfo(AWAITED))
             elif pid == leader:
-                return {
-                    **_end_rest(),
-                    "status": status,
-                    "cpu": usage.ru_utime + usage.ru_stime,
-                    "rss": usage.ru_maxrss,
-                }
+                used = {"cpu": usage.ru_utime + usage.ru_stime, "rss": usage.ru_maxrss}
+                return {**_end_rest(), "status": status, **used}, asked
 
 
-def _heed(word: signal.struct_siginfo | None) -> None:
+def _heed(word: signal.struct_siginfo | None) -> bool:
     """Pass on a request to end that comes by kill(2) from outside of this namespace, where nobody has a number."""
-    if word is not None and (word.si_signo, word.si_pid, word.si_code) == (signal.SIGTERM, 0, _BY_KILL):
+    asked = word is not None and (word.si_signo, word.si_pid, word.si_code) == (signal.SIGTERM, 0, _BY_KILL)
+    if asked:
         _ask_all()
+    return asked
 
 
 def _ask_all() -> None:

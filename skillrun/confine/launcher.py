@@ -11,16 +11,15 @@ import signal
 import socket
 import time
 
-from . import calls, child, supervise
+from . import calls, supervise
 from .run import Run
-from .spare import Spare
+from .stock import Stock
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
     from typing import Any
 
 _LONGEST_WAIT = 3600.0  # seconds; poll(2) takes an int of milliseconds
-_MOST_BASES = 64  # they differ by level and network grant; a bound on memory, never met
 _BURYING = 2  # milliseconds between two looks at what is being buried
 # A fork takes a processor, and at level 2 the kernel's lock on mounts, from the run that was just started: a run as short as
 # any is over by then, and nothing is lost on one that goes on.
@@ -43,18 +42,17 @@ class Launcher:
         self._wake, woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        self._spare: Spare | None = None
+        self._poll = select.poll()
+        self._stock = Stock(self._own_death, self._poll)
         self._stocking: float | None = None  # the time at which to fork the next spare
+        self._worlds: list[int] = []  # mounts of runs that are over, taken down when there is time for it
         self._rested = 0.0  # when there was last no run under way
         self._hurried = False  # the last run came right upon the one before
         self._unswept = False  # the last sweep stopped before it had seen all of the dead
-        self._bases: dict[int, dict[str, Any]] = {}
-        self._key = 0  # of the base that the last run had, in the hope that the next one has it too
         self._runs: dict[int, Run] = {}  # by the descriptor of the control socket
         self._spot = os.dup(
             self._wake
         )  # keeps a place for a control socket, so that any request can be answered
-        self._poll = select.poll()
         for descriptor in (self._socket.fileno(), owner, warden, self._wake):
             self._poll.register(descriptor, select.POLLIN)
         # Runs are forked from here: what is never collected is never written, and stays shared.
@@ -75,22 +73,18 @@ class Launcher:
             while self._step():
                 pass
         finally:
-            if self._spare is not None:
-                self._spare.drop()
+            self._stock.drop()
             self._end_all()
 
     def _step(self) -> bool:
         """Wait for one thing to happen and deal with it; return whether to go on."""
-        for descriptor, _ in self._poll.poll(self._patience()):
-            if descriptor in self._deaths:
+        # Spares first: what is closed below could be the number of something new before it is come to.
+        happened = [one for one, _ in self._poll.poll(self._patience()) if not self._stock.hear(one)]
+        if self._stock.mounts in happened:  # before a request that came with it
+            self._stock.drop_worlds()
+        for descriptor in happened:
+            if not self._serve(descriptor):
                 return False
-            if descriptor == self._socket.fileno():
-                if not self._accept():
-                    return False
-            elif descriptor == self._wake:
-                self._sweep()
-            elif descriptor in self._runs:
-                self._hear_owner(self._runs[descriptor])
         if self._unswept:
             self._sweep()
         self._advance()
@@ -100,13 +94,25 @@ class Launcher:
             self._restock()
         return True
 
+    def _serve(self, descriptor: int) -> bool:
+        """Deal with one descriptor that is ready; return whether to go on."""
+        if descriptor in self._deaths:
+            return False
+        if descriptor == self._socket.fileno():
+            return self._accept()
+        if descriptor == self._wake:
+            self._sweep()
+        elif descriptor in self._runs:
+            self._hear_owner(self._runs[descriptor])
+        return True
+
     def _advance(self) -> None:
         """Do for every run what its clock asks for; with the last of them over, there is time for the next spare."""
         now = time.monotonic()
         for run in list(self._runs.values()):
             run.tick(now)
             self._settle(run)
-        if self._stocking is not None and not self._runs:
+        if (self._stocking is not None or self._worlds) and not self._runs:
             if not self._hurried:
                 time.sleep(_BREATH)
             self._rested = time.monotonic()
@@ -135,7 +141,7 @@ class Launcher:
             return False
         cut = bool(flags & socket.MSG_CTRUNC)
         if len(descriptors) == 1 and not cut:
-            self._learn(words, descriptors[0])
+            self._stock.learn(words, descriptors[0])
             return True
         control, *rest = descriptors or [-1]
         try:
@@ -182,15 +188,6 @@ class Launcher:
         except OSError:
             self._spot = -1
 
-    def _learn(self, words: bytes, descriptor: int) -> None:
-        """Take a base that later runs refer to by its number."""
-        try:
-            base = child.read_plan(descriptor)
-            if len(self._bases) < _MOST_BASES:
-                self._bases[int(json.loads(words)["base"])] = base
-        except Exception:  # noqa: BLE001 - one bad base must not end everybody's runs
-            return  # a run that refers to it is refused for that
-
     def _start(self, terms: dict[str, Any], channel: socket.socket, descriptors: list[int]) -> Run:
         """Start a run, with the spare if it lives, else with a new one."""
         run = Run(terms, control=channel)
@@ -198,49 +195,57 @@ class Launcher:
             if run.mode == "tree":
                 run.start(None, launcher=self._own_death, descriptors=descriptors)
                 return run
-            self._key = int(terms["base"])
-            spare, self._spare = self._spare, None
+            self._stock.expect(terms)
             now = time.monotonic()
             self._hurried = now < self._rested + _SETTLED
             if self._stocking is None:  # runs that start one upon the other do not put it off for ever
                 self._stocking = now + _SETTLED
-            if spare is not None and (spare.key != self._key or not spare.usable()):
-                spare.drop()
-                spare = None
-            if spare is not None:
-                try:
-                    self._lead(run, spare, descriptors)
-                except OSError:
-                    spare.drop()  # it is dead; the sweep reaps it
-                else:
-                    return run
-            self._lead(run, self._new_spare(), descriptors)
+            self._lead(run, terms, descriptors)
+            self._hold(run)
         except BaseException:
             run.give_up()
             raise
         return run
 
-    def _lead(self, run: Run, spare: Spare, descriptors: list[int]) -> None:
-        """Make a spare the leader of a run; the owner hears first which process that is.
+    def _lead(self, run: Run, terms: dict[str, Any], descriptors: list[int]) -> None:
+        """Give a leader the plan. Raises OSError when not even a new one takes it.
 
-        It ends the run itself when launcher and warden are killed together, so it must know before
-        there is anything to end.
+        The owner hears first which process it is: it ends the run itself when launcher and warden are killed together, so
+        it must know before there is anything to end.
         """
-        self._send(run.control, {"event": "leader", "pid": spare.pid})
-        run.start(spare, launcher=self._own_death, descriptors=descriptors)
+        dead: OSError | None = None
+        for spare in self._stock.leaders(terms):
+            self._send(run.control, {"event": "leader", "pid": spare.pid}, spare.death)
+            try:
+                run.start(spare, launcher=self._own_death, descriptors=descriptors)
+            except OSError as problem:
+                spare.drop()  # the sweep reaps it
+                dead = problem
+            else:
+                return
+        if dead is not None:
+            raise dead
 
-    def _new_spare(self) -> Spare:
-        """Fork a leader for a run to come."""
-        return Spare(launcher=self._own_death, key=self._key, base=self._bases[self._key])
+    def _hold(self, run: Run) -> None:
+        """Hold the mounts of a run that is alone, so that its end has not to wait until they are taken down.
+
+        The kernel does that at the end of its init, in which nothing else goes on; here it is done when there is time
+        for it. Of several runs each does its own: they would wait for us.
+        """
+        if self._runs:
+            for other in (run, *self._runs.values()):
+                other.let_go()
 
     def _restock(self) -> None:
-        """Have a spare ready for the next run; without one that run forks its own."""
+        """Have leaders ready for the next run, and take down the mounts of those that are over.
+
+        A leader that is forked first has a descriptor of them for a moment, so that mostly it is its processor that does.
+        """
         self._stocking = None
-        if self._spare is None and self._key in self._bases:
-            try:
-                self._spare = self._new_spare()
-            except Exception:  # noqa: BLE001 - the run that needs this base is told why it can't be used
-                self._spare = None
+        self._stock.restock()
+        for world in self._worlds:
+            os.close(world)
+        self._worlds.clear()
 
     def _hear_owner(self, run: Run) -> None:
         """Cancel at a message on the control socket; at its end nobody waits any more, so end the run at once."""
@@ -279,11 +284,7 @@ class Launcher:
                 continue
             run = self._run_of(found.si_pid)
             os.waitpid(found.si_pid, 0)
-            if self._spare is not None and found.si_pid == self._spare.pid:
-                # Not replaced before the next run is over: another one may die of the same.
-                self._spare.drop()
-                self._spare = None
-            if run is not None and run.reaped:
+            if not self._stock.bury(found.si_pid) and run is not None and run.reaped:
                 run.count(found)
         self._unswept = True
 
@@ -309,6 +310,8 @@ class Launcher:
         del self._runs[control]
         run.control.close()
         os.close(run.report)
+        if run.world is not None:
+            self._worlds.append(run.world)
 
     def _bury_strays(self, run: Run) -> bool:
         """Kill children that no run accounts for, which a killed supervisor left; return whether there were any.
@@ -317,9 +320,7 @@ class Launcher:
         the list until we reap it, so a list that is read while they fork and die misses none.
         """
         self._sweep(max(supervise.BATCH, len(supervise.children(os.getpid(), os.getpid()))))
-        known = {other.pid for other in self._runs.values()}
-        if self._spare is not None:
-            known.add(self._spare.pid)
+        known = {other.pid for other in self._runs.values()} | self._stock.pids
         strays = [
             pid
             for pid in supervise.children(os.getpid(), os.getpid())
@@ -333,10 +334,12 @@ class Launcher:
         return bool(strays)
 
     @staticmethod
-    def _send(control: socket.socket, message: dict[str, Any]) -> None:
+    def _send(control: socket.socket, message: dict[str, Any], *descriptors: int | None) -> None:
         """Send a message to the owner, who may be gone."""
         try:
-            control.send(json.dumps(message).encode())
+            socket.send_fds(
+                control, [json.dumps(message).encode()], [one for one in descriptors if one is not None]
+            )
         except OSError:
             pass
 

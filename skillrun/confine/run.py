@@ -62,6 +62,7 @@ class Run:
         self.buried: set[int] = set()
         self.facts: dict[str, Any] = {}
         self.pid = 0
+        self.world: int | None = None  # a descriptor of its mounts
         self.report, self._reporting = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.report, False)  # it is read after the end, and must never be waited for
 
@@ -75,6 +76,8 @@ class Run:
             if spare is not None:
                 spare.give([self._reporting, *descriptors])
                 self.pid = spare.pid
+                self.world, spare.world = spare.world, None
+                spare.drop()
                 return
             plan_file, *pipes = descriptors
             self.pid = calls.clone(signal.SIGCHLD)
@@ -91,6 +94,12 @@ class Run:
         finally:
             if self.pid:
                 os.close(self._reporting)
+
+    def let_go(self) -> None:
+        """Leave it to the end of its init to take down its mounts."""
+        if self.world is not None:
+            os.close(self.world)
+            self.world = None
 
     def give_up(self) -> None:
         """Close what an unstarted run holds."""

@@ -6,6 +6,7 @@ until the plan has come and everything it grants was cloned by descriptor; then 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -28,6 +29,48 @@ _ANY_ID = 4_194_304  # what it says in a new namespace: PID_MAX_LIMIT in <linux/
 _DENIED = ".denied"
 _PROC_FILES = ("cpuinfo", "loadavg", "meminfo", "stat", "uptime", "version")
 _PRIVATE = mounts.NOSUID | mounts.NODEV
+
+
+def filled(frame: dict[str, Any], scratch: list[Any] | None) -> dict[str, Any]:
+    """Put a run's scratch folder, [path, device, inode], where an empty path stands for it."""
+    if scratch is None:
+        return frame
+    path, *identity = scratch
+    return {
+        **frame,
+        "home": frame["home"] or path,
+        **{
+            name: [
+                [path, word, *identity] if where == "" else [where, word, *known]
+                for where, word, *known in frame[name]
+            ]
+            for name in ("entries", "rules")
+        },
+    }
+
+
+def check_covers(entries: list[list[Any]]) -> None:
+    """Check that what was covered some time ago, in a world that nobody was in, still is.
+
+    The kernel takes a mount away when somebody outside unlinks what it is on, or renames another over it
+    (detach_mounts in fs/namei.c). What lies there then was planned anew, by what it is; yet a file with a second name
+    can be put back, and is the same.
+    """
+    for path, mode, device, inode in entries:
+        try:
+            if mode == "ro":
+                covered = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+            elif mode != "rw":
+                found = os.lstat(path)
+                covered = (found.st_dev, found.st_ino) != (device, inode)
+            else:
+                continue  # a folder has one name; and of a file it is the mount that lets it be written
+        except OSError as problem:
+            covered = (
+                mode != "ro" and problem.errno == errno.ENOENT
+            )  # of what is above it nothing was granted
+        if not covered:
+            raise landlock.ChangedError(f"{path} was replaced after it was covered")
 
 
 def flags(base: dict[str, Any]) -> int:
@@ -117,19 +160,19 @@ class World:
         mounts.mount("devpts", "dev/pts", mounts.NOSUID | mounts.NOEXEC, "newinstance,ptmxmode=0666,mode=620")
         self.fresh_proc = self._mount_proc()
 
-    def furnish(self, plan: dict[str, Any]) -> None:
-        """Add what the plan grants and cover what it keeps, then enter the root for good."""
+    def furnish(self, frame: dict[str, Any]) -> None:
+        """Add what a frame grants and cover what it keeps, then enter the root for good."""
         mounts.propagate(private=True)
-        entries = plan["entries"]
+        entries = frame["entries"]
         # All clones are taken before anything is covered, each compared with what was planned: the
         # path may mean something else by now.
         trees = [self._take(entry) for entry in entries]
         for name in ("tmp", "dev/shm"):
-            mounts.mount("tmpfs", name, _PRIVATE, f"mode=1777,size={plan['tmpfs']},nr_inodes={_MOST_NODES}")
+            mounts.mount("tmpfs", name, _PRIVATE, f"mode=1777,size={frame['tmpfs']},nr_inodes={_MOST_NODES}")
             self._own.add(os.stat(name).st_dev)
-        for path, target in plan["links"]:
+        for path, target in frame["links"]:
             self._link(path, target)
-        covers = self._bare(plan["cwd"])
+        covers = self._bare(frame["cwd"])
         os.close(os.open(_DENIED, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0))
         for (path, mode, *_), tree in zip(entries, trees, strict=True):
             if mode == "cover":
@@ -142,7 +185,7 @@ class World:
         os.unlink(_DENIED)
         for cover in covers:
             mounts.seal(cover)
-        self._people(plan["env"].get("USER", "user"), plan["env"].get("HOME", "/"))
+        self._people(frame["user"], frame["home"])
         mounts.enter_root()
         for path, mode, *_ in entries:
             if mode == "rw" and os.statvfs(path).f_flag & os.ST_RDONLY:

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from skillrun.launch.faults import named
 from skillrun.launch.orphans import end_group, end_world
-from skillrun.launch.pump import Pump, make_room
+from skillrun.launch.pump import OVER, Pump, make_room
 from skillrun.sandbox.wire import GRACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from skillrun.launch.capture import Captured, Sink
     from skillrun.launch.launcher import Launcher, Sent
+    from skillrun.launch.scratches import Place
     from skillrun.launch.session import Session
     from skillrun.sandbox.backend import LaunchPlan
 
@@ -58,6 +59,7 @@ class Drive:
     on_start: Callable[[int], None] | None = None
     scratch: Path | None = None  # the folder that the plan names; None when it names none
     events: Sink | None = None  # takes what the script writes to descriptor 3; None: it has none
+    upcoming: Place | None = None  # the scratch folder of the next run, where it is known
     meanwhile: Callable[[], None] | None = None  # what to do while the script starts
     told: Callable[[], int] | None = None  # gives the socket over which a traced run sends its listener
     source: int | None = (
@@ -68,43 +70,50 @@ class Drive:
     _closing: threading.Lock = field(default_factory=threading.Lock)
     _started: float = field(default_factory=time.monotonic)
 
-    def run(self) -> Outcome:
-        """Start the script and return when nothing of it is left.
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Outcome]:
+        """Start the script and give its outcome once nothing that it started is alive; leave with the proof of that.
 
-        An exception in this thread, Ctrl-C included, cancels the run and waits for its end first. Raises
-        LauncherError when the run could not be asked for.
+        In between the kernel may still take down what was made for the script, such as its init. An exception in this
+        thread, Ctrl-C included, cancels the run and waits for its end first. Raises LauncherError when the run could
+        not be asked for.
         """
         with named(self.scratch or self.launcher.scratch_root):
             room = make_room()
-            reading, feeding, out, out_end, err, err_end, *third = _pipes(3 if self.events is None else 4)
+            ours, theirs = self._pipes()
         try:
             sent = self.launcher.request(
                 self.plan,
-                [reading, out_end, err_end, *third[1:], *([] if self.told is None else [self.told()])],
+                [*theirs, *([] if self.told is None else [self.told()])],
                 announce=self.on_start is not None,
                 scratch=self.scratch,
+                upcoming=self.upcoming,
             )
         except BaseException:
-            for descriptor in (feeding, out, err, *third[:1]):
-                os.close(descriptor)
+            _close(ours.values())
             raise
         self._control = sent.control
-        streams = {out: self.stdout, err: self.stderr}
-        if self.events is not None:
-            streams[third[0]] = self.events
+        sinks = {"out": self.stdout, "err": self.stderr, "events": self.events}
         pump = Pump(
             sent.control,
             room=room,
-            feeding=feeding,
+            feeding=ours["in"],
             stdin=self.stdin,
             source=self.source,
-            streams=streams,
+            words=ours.get("words"),
+            streams={ours[name]: sink for name, sink in sinks.items() if sink is not None},
             on_start=self.on_start,
         )
         try:
             if self._cancelled:
                 self.cancel()
             ended = self._follow(pump, sent)
+            duration = time.monotonic() - self._started
+            try:
+                yield Outcome(ended, self.stdout.captured(), self.stderr.captured(), duration)
+            finally:
+                if _is_over(ended):
+                    self._prove(pump, sent)
         finally:
             with (
                 self._closing
@@ -112,8 +121,41 @@ class Drive:
                 self._control = None
                 sent.control.close()
             pump.close()
-        duration = time.monotonic() - self._started
-        return Outcome(ended, self.stdout.captured(), self.stderr.captured(), duration)
+
+    def _pipes(self) -> tuple[dict[str, int], list[int]]:
+        """Make the pipes of a run, or none: our ends by name, and the others in the order in which a leader expects them."""
+        names = ["in", "out", "err"]
+        if self.plan.wire["mode"] == "init":
+            names.insert(0, "words")
+        if self.events is not None:
+            names.append("events")
+        ours: dict[str, int] = {}
+        theirs: list[int] = []
+        try:
+            for name in names:
+                reading, writing = os.pipe()  # close-on-exec, as all that Python opens
+                ours[name] = writing if name == "in" else reading
+                theirs.append(reading if name == "in" else writing)
+        except OSError:
+            _close([*ours.values(), *theirs])
+            raise
+        return ours, theirs
+
+    def _prove(self, pump: Pump, sent: Sent) -> None:
+        """Wait until the init of a run that is over was reaped, or ended by ourselves; a Ctrl-C is raised after it."""
+        last = time.monotonic() + _MARGIN
+        pump.mute()  # what was printed has been given away
+        interrupt: BaseException | None = None
+        while time.monotonic() < last:
+            try:
+                if not pump.dead(last):
+                    self._await(pump, sent, last)
+            except BaseException as problem:  # noqa: BLE001, PERF203 - the first one is raised, once there is the proof
+                interrupt = interrupt or problem
+            else:
+                break
+        if interrupt is not None:
+            raise interrupt
 
     def _follow(self, pump: Pump, sent: Sent) -> Mapping[str, Any] | None:
         """Pump until the end, and until the dead were read out."""
@@ -122,7 +164,7 @@ class Drive:
                 self.meanwhile()
             ended = self._await(pump, sent, self._last_moment())
             # A reader that is slow gets all that a script printed that ended by itself, however long it takes.
-            pump.drain(patient=ended is not None and ended["event"] == "ended" and ended["reason"] is None)
+            pump.drain(patient=ended is not None and ended["event"] != "failed" and ended["reason"] is None)
         except BaseException as problem:
             self._abandon(pump, sent, problem)
             raise
@@ -150,7 +192,8 @@ class Drive:
             if isinstance(problem, Exception):
                 pump.mute()
             try:
-                self._await(pump, sent, last)
+                while _is_over(self._await(pump, sent, last)):
+                    pass
                 pump.drain(patient=False)
             except BaseException as another:  # noqa: BLE001 - the first one is raised, once the run is over
                 problem = another
@@ -174,14 +217,12 @@ class Drive:
         return time.monotonic() + float(self.plan.wire["timeout"]) + GRACE + _MARGIN
 
 
-def _pipes(count: int) -> list[int]:
-    """Make the pipes of a run, or none."""
-    made: list[int] = []
-    try:
-        for _ in range(count):
-            made += os.pipe()  # close-on-exec, as all that Python opens
-    except OSError:
-        for descriptor in made:
-            os.close(descriptor)
-        raise
-    return made
+def _is_over(ended: Mapping[str, Any] | None) -> bool:
+    """Whether this is the last word but one."""
+    return ended is not None and ended["event"] == OVER
+
+
+def _close(descriptors: Iterable[int]) -> None:
+    """Close them."""
+    for descriptor in descriptors:
+        os.close(descriptor)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import array
 import contextlib
 import errno
-import json
 import os
 import socket
 import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from skillrun import log, resources
 from skillrun.confine.trees import remove_root
@@ -20,12 +18,14 @@ from skillrun.launch import pair
 from skillrun.launch.faults import LauncherError, explain
 from skillrun.launch.root import make_root, shared_root
 from skillrun.launch.system import System, present
+from skillrun.launch.taught import Taught, memory_file, post, written
 from skillrun.problem import error
 from skillrun.sandbox.backend import Probe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from skillrun.launch.scratches import Place
     from skillrun.sandbox.backend import LaunchPlan
 
 _TERMS = ("mode", "timeout", "grace", "memory", "processes")  # what the launcher itself has to know of a plan
@@ -55,7 +55,7 @@ class Launcher:
         self._pair: pair.Pair | None = None
         self._system = System()
         self._probe: Probe | None = None
-        self._taught: dict[str, int] = {}  # bases this launcher knows, by the number it knows them by
+        self._taught = Taught()
         self._kept: tuple[int, Path] | None = None  # by which process, and the root, until its removal begins
         self._closed = 0  # the process that is done with it
         self._unremoved: set[str] = set()  # scratch roots of launchers that are gone
@@ -139,7 +139,7 @@ class Launcher:
                 error("temporary-folder", message, help="name another by TMPDIR")
             ) from problem
         self._owner = os.getpid()
-        self._taught = {}
+        self._taught = Taught()
         self._probe = None
         self.scratch_root = Path(made)
         try:
@@ -156,18 +156,26 @@ class Launcher:
             raise
 
     def request(
-        self, launch: LaunchPlan, pipes: Sequence[int], *, announce: bool = False, scratch: Path | None = None
+        self,
+        launch: LaunchPlan,
+        pipes: Sequence[int],
+        *,
+        announce: bool = False,
+        scratch: Path | None = None,
+        upcoming: Place | None = None,
     ) -> Sent:
         """Send a plan with the script's ends of its pipes, once; return the control socket of the run.
 
         With `announce` the launcher says when it has started, and with which process id. `scratch` is the
-        folder that the plan names: it lives and dies with its launcher, so no other one is sent the plan.
+        folder that the plan names: it lives and dies with its launcher, so no other one is sent the plan. `upcoming` is
+        that of the next run, where it is known.
 
         The pipes are closed here. Raises LauncherError; a launcher that is dead is replaced before the next run.
         """
         held = list(pipes)
         try:
-            plan = _memory_file(json.dumps(launch.wire).encode())
+            frame, words = written(launch.wire)
+            plan = memory_file(words)
             held.append(plan)
             control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
@@ -175,8 +183,11 @@ class Launcher:
                     by = self._current(scratch)
                     terms = {"announce": announce, **{name: launch.wire[name] for name in _TERMS}}
                     if launch.base is not None:
-                        terms["base"] = self._teach(by, launch.base)
-                    _post(by, terms, [theirs.fileno(), plan, *pipes])
+                        terms["base"] = self._teach(by, launch.base, "base")
+                    if frame is not None:
+                        terms["frame"] = self._teach(by, frame, "frame")
+                        terms["scratch"], terms["next"] = launch.wire["scratch"], upcoming
+                    post(by, terms, [theirs.fileno(), plan, *pipes])
                 except BaseException:
                     control.close()
                     raise
@@ -197,21 +208,12 @@ class Launcher:
                 return mine.socket
         raise BrokenPipeError(errno.EPIPE, "it was closed or replaced meanwhile")
 
-    def _teach(self, by: socket.socket, base: str) -> int:
-        """Make sure that a launcher knows a base, and return the number it knows it by."""
+    def _teach(self, by: socket.socket, words: str, kind: Literal["base", "frame"]) -> int | None:
+        """Make sure that a launcher knows a base, or a frame, and return the number it knows it by."""
         with self._lock:
             if self._pair is None or self._pair.socket is not by:
                 raise BrokenPipeError(errno.EPIPE, "it was closed or replaced meanwhile")
-            number = self._taught.get(base)
-            if number is None:
-                number = len(self._taught) + 1
-                words = _memory_file(base.encode())
-                try:
-                    _post(by, {"base": number}, [words])
-                finally:
-                    os.close(words)
-                self._taught[base] = number
-            return number
+            return self._taught.base(by, words) if kind == "base" else self._taught.frame(by, words)
 
     def lost(self, by: socket.socket, *, stuck: bool) -> bool:
         """Find out about a launcher that ended a run without a word, or said none in time (`stuck`).
@@ -273,24 +275,3 @@ class Launcher:
         if self._pair is not None:
             self._pair.forget()
         self._pair, self._owner = None, 0
-
-
-def _post(by: socket.socket, message: Mapping[str, Any], descriptors: Sequence[int]) -> None:
-    """Send one message; the kernel keeps messages of several threads apart."""
-    rights = array.array("i", descriptors)
-    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
-    by.sendmsg([json.dumps(message).encode()], ancillary, socket.MSG_NOSIGNAL)
-
-
-def _memory_file(words: bytes) -> int:
-    """Put words into a file without a name, rewound: a message of the socket could not hold them all."""
-    descriptor = os.memfd_create("skillrun", os.MFD_CLOEXEC)
-    try:
-        rest = memoryview(words)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.lseek(descriptor, 0, os.SEEK_SET)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor

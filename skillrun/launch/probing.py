@@ -33,17 +33,23 @@ def try_level2(launcher: Launcher, probe: Probe) -> Probe:
         "processes": 64,
         "argv": ["/usr/bin/true"],
         "env": {},
-        "cwd": ["/usr/bin", usr.st_dev, usr.st_ino],
         "rlimits": [],
         "identity": [],
-        "rules": [],
-        "entries": [],
-        "links": [],
-        "ids": 1 << 10,
-        "tmpfs": 1 << 20,
+        "frame": {
+            "cwd": ["/usr/bin", usr.st_dev, usr.st_ino],
+            "rules": [],
+            "entries": [],
+            "links": [],
+            "ids": 1 << 10,
+            "tmpfs": 1 << 20,
+            "user": "user",
+            "home": "/",
+        },
+        "scratch": None,
     }
     plan = LaunchPlan("linux", level2.LEVEL, UNCONFINED, wire, level2.base(probe, network=False))
-    ended = Drive(launcher, plan, b"", Keep(0), Keep(0)).run().ended
+    with Drive(launcher, plan, b"", Keep(0), Keep(0)).running() as outcome:
+        ended = outcome.ended
     if ended is None:
         return replace(probe, level2_failure="the launcher died of it")
     if ended["event"] == "failed" and ended["stage"] != "exec":

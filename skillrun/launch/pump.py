@@ -6,6 +6,8 @@ import contextlib
 import mmap
 import os
 import select
+import socket
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,26 +15,32 @@ from skillrun.launch.capture import Keep
 from skillrun.launch.words import understood
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Mapping
 
     from skillrun.launch.capture import Sink
 
+OVER = "over"  # the last word but one
 _ROOM = 1 << 16  # bytes: what a pipe holds by default, and more than a launcher says at once
 _PATIENCE = 1.0  # seconds that a reader of our output gets once a run was ended, for what lies in the pipes
 
 
-def _heard(control: socket.socket, room: memoryview) -> bytes:
-    """Take one message by way of a buffer, empty at the end.
+def _heard(control: socket.socket, room: memoryview) -> tuple[bytes, list[int]]:
+    """Take one message by way of a buffer, empty at the end, and the descriptors that come with it.
 
     A launcher that goes with a word of ours unread, such as a cancel that came too late, makes the kernel say
     ECONNRESET, once and before what was sent (unix(7), unix_release_sock): its own last word is still there.
     """
     with contextlib.suppress(OSError):
         with contextlib.suppress(ConnectionResetError):
-            return bytes(room[: control.recv_into(room)])
-        return bytes(room[: control.recv_into(room)])
-    return b""
+            return _message(control, room)
+        return _message(control, room)
+    return b"", []
+
+
+def _message(control: socket.socket, room: memoryview) -> tuple[bytes, list[int]]:
+    """Receive one message, with at most one descriptor."""
+    count, ancillary, _, _ = control.recvmsg_into([room], socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
+    return bytes(room[:count]), [int.from_bytes(words[:4], sys.byteorder) for *_, words in ancillary]
 
 
 def make_room() -> memoryview:
@@ -55,6 +63,7 @@ class Pump:
         feeding: int,
         stdin: bytes,
         source: int | None,
+        words: int | None,
         streams: dict[int, Sink],
         on_start: Callable[[int], None] | None,
     ) -> None:
@@ -66,12 +75,17 @@ class Pump:
         self._on_start = on_start
         self._blocked: dict[int, list[int]] = {}  # an output that is full → the streams that wait for it
         self._ended: Mapping[str, Any] | None = None
-        self._over = False
+        self._over = False  # there is nothing more to wait for, or not for now
         self._room = room
         self.stuck = False
         self.leader: int | None = None  # the last that was told, as one before it was dead
+        self._death: int | None = None  # its pidfd
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
+        self._words = words
+        if words is not None:
+            os.set_blocking(words, False)
+            self._poll.register(words, 0)  # for its end alone
         for descriptor in streams:
             os.set_blocking(descriptor, False)
             self._poll.register(descriptor, select.POLLIN)
@@ -82,7 +96,12 @@ class Pump:
             self._wait_for_more()
 
     def work(self, last_moment: float) -> Mapping[str, Any] | None:
-        """Work until the end; return the launcher's last word, None if it has none or time is up."""
+        """Work until the end; return the launcher's last word, None if it has none or time is up.
+
+        The last word but one, `over`, is returned too: then there is one more to wait for.
+        """
+        if self._ended is not None and self._ended["event"] == OVER:
+            self._ended, self._over = None, False
         while not self._over:
             left = last_moment - time.monotonic()
             if left <= 0:
@@ -96,6 +115,8 @@ class Pump:
         """Deal with one descriptor that is ready."""
         if descriptor == self._control.fileno():
             self._listen()
+        elif descriptor == self._words:
+            self._listen_to_init()
         elif descriptor == self._feeding:
             self._feed()
         elif descriptor == self._source:
@@ -107,7 +128,10 @@ class Pump:
 
     def _listen(self) -> None:
         """Take one message of the launcher."""
-        words = _heard(self._control, self._room)
+        words, descriptors = _heard(self._control, self._room)
+        for descriptor in descriptors:
+            self._forget_leader()
+            self._death = descriptor
         if not words:
             self._over = True
             return
@@ -123,6 +147,26 @@ class Pump:
         else:
             self._ended = message
             self._over = True
+
+    def _listen_to_init(self) -> None:
+        """Take what an init said before it went; one that was killed or asked to end says nothing."""
+        assert self._words is not None  # noqa: S101 - only registered while it is open
+        try:
+            words = os.read(self._words, _ROOM)
+        except OSError:
+            words = b""
+        self._forget_words()
+        message = understood(words) if words else None
+        if message is not None and message["event"] == OVER:
+            self._ended = message
+            self._over = True
+
+    def _forget_words(self) -> None:
+        """Close what an init speaks through."""
+        if self._words is not None:
+            self._poll.unregister(self._words)
+            os.close(self._words)
+            self._words = None
 
     def _feed(self) -> None:
         """Write some of stdin; a script that does not read it loses nothing."""
@@ -233,6 +277,20 @@ class Pump:
         waiter.register(gate, select.POLLOUT)
         return bool(waiter.poll(None if left is None else left * 1000))
 
+    def dead(self, last_moment: float) -> bool:
+        """Wait for the death of the leader by its pidfd; return whether that came. Without a pidfd it can't be told."""
+        if self._death is None:
+            return False
+        waiter = select.poll()
+        waiter.register(self._death, select.POLLIN)
+        return bool(waiter.poll(max(0.0, last_moment - time.monotonic()) * 1000))
+
+    def _forget_leader(self) -> None:
+        """Close the pidfd of a leader."""
+        if self._death is not None:
+            os.close(self._death)
+            self._death = None
+
     def mute(self) -> None:
         """Give the sinks nothing more: what still comes is dropped."""
         for gate in self._blocked:
@@ -245,5 +303,7 @@ class Pump:
     def close(self) -> None:
         """Close whatever is still open."""
         self._stop_feeding()
+        self._forget_words()
+        self._forget_leader()
         for stream in list(self._streams):
             self._end_stream(stream)

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from skillrun.launch.launcher import Launcher
     from skillrun.launch.session import Session
 
+    State = tuple[tuple[int, int, object], ...]
+    Place = tuple[str, int, int]  # a path, its device and its inode
+
+# The one that the next run has is named in the request of the one before it, so it is made during the one before that.
+_AHEAD = 2
+
 
 class Scratches:
     """Makes scratch folders in the folder of a launcher that lives, and removes them. Thread-safe."""
@@ -32,7 +38,7 @@ class Scratches:
         self._launcher = launcher
         self._furnished: Path | None = None
         self._unremoved: deque[Path] = deque()
-        self._ahead: deque[tuple[Path, object]] = deque()
+        self._ahead: deque[tuple[Path, State | None]] = deque()
         self._making = threading.Lock()
 
     @contextlib.contextmanager
@@ -57,31 +63,41 @@ class Scratches:
             self._remove(made)
 
     def make_ahead(self) -> None:
-        """Make the folder of the next run while this one is under way; where that fails, the next run says why.
+        """Make the folders of the next runs while this one is under way; where that fails, the next run says why.
 
         It is no run's yet, and goes with the launcher's folder when there is no next one. Never waits: the run that is
         under way does.
         """
         root = self._furnished
         # Of several threads one does it. What another one held at a fork is held for ever in the copy, which then makes none.
-        if root is None or self._ahead or not self._making.acquire(blocking=False):
+        if root is None or len(self._ahead) >= _AHEAD or not self._making.acquire(blocking=False):
             return
         try:
             with contextlib.suppress(OSError):
-                if self._ahead:  # another thread was here a moment ago
-                    return
-                made = make_scratch(root / RUNS)
-                if self._launcher.keeps(root):
+                while len(self._ahead) < _AHEAD:
+                    made = make_scratch(root / RUNS)
+                    if not self._launcher.keeps(
+                        root
+                    ):  # it came into one that was being removed, which may be why that stays
+                        remove_root(str(root))
+                        return
                     self._ahead.append((made, _state(made)))
-                else:  # it came into a folder that was being removed, which may be why that stays
-                    remove_root(str(root))
         finally:
             self._making.release()
 
     @property
     def ahead(self) -> tuple[Path, ...]:
-        """The folder that was made for a run to come, if there is one."""
+        """The folders that were made for runs to come."""
         return tuple(path for path, _ in self._ahead)
+
+    @property
+    def upcoming(self) -> Place | None:
+        """The folder that the next run will have, if it is there and nobody comes between."""
+        with contextlib.suppress(IndexError):  # another thread may take it
+            path, state = self._ahead[0]
+            if state is not None:
+                return str(path), *state[0][:2]
+        return None
 
     def _take(self, root: Path) -> Path:
         """Return a scratch folder in a root: one that was made ahead, else a new one."""
@@ -120,21 +136,22 @@ class Scratches:
             return None
 
 
-def _state(made: Path) -> object:
+def _state(made: Path) -> State | None:
     """Describe a scratch folder that no run had yet: what it is and holds, and when that was last changed. None: can't be told.
 
     The time of change can't be set (utimensat(2)), but stands still for some milliseconds; what was made or left open to
     others within those is seen by the rest.
     """
-    found = []
+    found: list[tuple[int, int, object]] = []
     for path in (str(made), f"{made}/{OUTPUT}"):
         try:
             one = os.lstat(path)
             entries = os.listdir(path)  # noqa: PTH208 - the hot path of every run
         except OSError:
             return None
-        found.append((one.st_dev, one.st_ino, one.st_mode, one.st_uid, one.st_gid, one.st_ctime_ns, entries))
-    return found
+        rest = (one.st_mode, one.st_uid, one.st_gid, one.st_ctime_ns, entries)
+        found.append((one.st_dev, one.st_ino, rest))
+    return tuple(found)
 
 
 def root_of(scratch: Path) -> Path:

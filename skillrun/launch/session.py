@@ -33,6 +33,7 @@ from skillrun.skills.digest import identity
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from skillrun.launch.scratches import Place
     from skillrun.sandbox.backend import LaunchPlan
 
 _PROFILES: Final = (
@@ -105,7 +106,13 @@ class Session:
         return []
 
     def request(
-        self, launch: LaunchPlan, pipes: Sequence[int], *, announce: bool = False, scratch: Path | None = None
+        self,
+        launch: LaunchPlan,
+        pipes: Sequence[int],
+        *,
+        announce: bool = False,
+        scratch: Path | None = None,
+        upcoming: Place | None = None,  # noqa: ARG002 - nothing is built ahead here
     ) -> Sent:
         """Start a run with the script's ends of its pipes; return the control socket that its end is told on.
 

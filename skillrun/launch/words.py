@@ -20,7 +20,7 @@ def understood(words: bytes) -> Mapping[str, Any] | None:
     """Return a message of the launcher, None when it is none.
 
     `leader` and `started` have a process id, of a leader never 1, which no run has; `failed` a stage, an errno or None, and words; `ended` a wait status, a
-    reason or None, counts and sizes. A launcher that says anything else is broken, and is not believed.
+    reason or None, counts and sizes; `over` is the same, told by an init that is all that is left. A launcher that says anything else is broken, and is not believed.
     """
     try:
         message = json.loads(words)
@@ -37,7 +37,7 @@ def understood(words: bytes) -> Mapping[str, Any] | None:
             number = message.get("errno")
             right = isinstance(message.get("stage"), str) and isinstance(message.get("message"), str)
             right = right and "errno" in message and (number is None or _whole(number, least=0))
-        case "ended":
+        case "ended" | "over":
             right = _ended(message)
         case _:
             right = False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillrun.problem import Problem, warning
 from skillrun.sandbox.backend import LaunchPlan
 from skillrun.sandbox.guarantee import UNCONFINED, Guarantees
-from skillrun.sandbox.wire import wire
+from skillrun.sandbox.wire import cwd, wire
 
 if TYPE_CHECKING:
     from skillrun.sandbox.backend import Probe
@@ -49,6 +49,6 @@ class Passthrough:
             backend=self.name,
             level=None,
             guarantees=self.guarantees(policy, probe),
-            wire=wire(policy, landscape, mode="tree", rules=()),
+            wire={**wire(policy, landscape, mode="tree"), "cwd": cwd(policy, landscape)},
             warnings=(warning("unconfined", f"this run is not confined: {reason}"),),
         )

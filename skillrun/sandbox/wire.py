@@ -26,11 +26,9 @@ def wire(
     landscape: Landscape,
     *,
     mode: str,
-    rules: Sequence[Sequence[Any]],
     extra_limits: Sequence[list[int]] = (),
 ) -> dict[str, Any]:
-    """Write the plan. `mode` is how the tree is ended: `group` or `tree`; `rules` are for Landlock."""
-    cwd = landscape.spots[policy.cwd]
+    """Write the plan but for where the script starts. `mode` is how the tree is ended, as `confine` knows it."""
     script = policy.script_identity
     identity: list[list[Any]] = [[str(policy.script), script.device, script.inode, script.sha256]]
     if landscape.program is not None:
@@ -43,7 +41,6 @@ def wire(
         "processes": policy.limits.processes,
         "argv": list(policy.argv),
         "env": dict(policy.environ),
-        "cwd": [str(policy.cwd), cwd.device, cwd.inode],
         "rlimits": [
             [_RLIMIT_CORE, _NO_CORE],
             [_RLIMIT_FSIZE, int(policy.limits.file_size)],
@@ -52,5 +49,10 @@ def wire(
             *extra_limits,
         ],
         "identity": identity,
-        "rules": rules,
     }
+
+
+def cwd(policy: Policy, landscape: Landscape) -> list[Any]:
+    """Write where the script starts, and what lies there."""
+    spot = landscape.spots[policy.cwd]
+    return [str(policy.cwd), spot.device, spot.inode]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from skillrun.confine import calls, init, spare, supervise, warden
 from skillrun.confine.launcher import Launcher
 from skillrun.confine.run import Run
+from skillrun.confine.stock import Stock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +75,7 @@ def test_a_sweep_of_the_launcher_ends(crowd: Crowd, monkeypatch: pytest.MonkeyPa
     """It goes on after the clocks were looked at, and until then the launcher does not sleep."""
     launcher = object.__new__(Launcher)
     reading, writing = os.pipe2(os.O_NONBLOCK)
-    launcher._wake, launcher._runs, launcher._spare = reading, {}, None
+    launcher._wake, launcher._runs, launcher._stock = reading, {}, Stock(-1, select.poll())
     monkeypatch.setattr(Launcher, "_run_of", lambda *_: None)
     launcher._sweep()
     assert launcher._unswept
@@ -159,7 +161,8 @@ def test_the_launcher_goes_on_with_its_sweep(monkeypatch: pytest.MonkeyPatch) ->
     """Nothing wakes it for those that the last sweep left."""
     launcher = object.__new__(Launcher)
     launcher._poll, launcher._runs, launcher._unswept = SimpleNamespace(poll=lambda _: []), {}, True  # type: ignore[assignment]
-    launcher._spot, launcher._stocking = 0, None
+    launcher._spot, launcher._stocking, launcher._worlds = 0, None, []
+    launcher._stock = Stock(-1, select.poll())
     swept: list[int] = []
     monkeypatch.setattr(Launcher, "_sweep", lambda _: swept.append(1))
     assert launcher._step()

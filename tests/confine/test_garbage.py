@@ -108,20 +108,26 @@ class Wire:
         return json.dumps({**self.terms, **changed}).encode()
 
     def with_plan(self, **changed: Any) -> bytes:
-        """Give the plan with some of it changed."""
-        return json.dumps({**self.plan, **changed}).encode()
+        """Give the plan with some of it changed, at level 2 in the frame what is there."""
+        frame = self.plan.get("frame", {})
+        framed = {name: value for name, value in changed.items() if name in frame}
+        plan = {**self.plan, **changed}
+        if framed:
+            plan["frame"] = {**frame, **framed}
+        return json.dumps(plan).encode()
 
     def request(
         self,
         terms: bytes | None = None,
         plan: bytes | None = None,
         *,
-        pipes: int = 3,
+        pipes: int | None = None,
         control: bool = True,
     ) -> list[dict[str, Any]]:
         """Send a request and return the answers until its control socket ends, 8 seconds at most."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        null = [os.open("/dev/null", os.O_RDWR) for _ in range(pipes)]
+        usual = 4 if self.terms["mode"] == "init" else 3
+        null = [os.open("/dev/null", os.O_RDWR) for _ in range(usual if pipes is None else pipes)]
         held = [memory(self.with_plan() if plan is None else plan), *null]
         if control:
             held.insert(0, os.dup(theirs.fileno()))
@@ -174,7 +180,7 @@ def _try_each(arena: Arena, mode: str, cases: Iterable[Any], check: Callable[[Wi
         with faults.of(case):
             check(wire, case)
             wire.assert_alive()
-            assert eventually(lambda pid=wire.pid: len(children(pid)) <= 1, 0.5), (
+            assert eventually(lambda pid=wire.pid: len(children(pid)) <= 2, 0.5), (
                 "something of the run is left"
             )
         if len(faults.found) > before:
@@ -267,6 +273,23 @@ PLANS: tuple[Any, ...] = (
     {"identity": [["/bin/true", 1, 1, None]]},
     {"identity": [["/bin/true", 1]]},
 )
+FRAMES: tuple[Any, ...] = (
+    {"frame": None},
+    {"frame": []},
+    {"frame": {}},
+    {"scratch": 7},
+    {"scratch": []},
+    {"scratch": ["/nothing", 1, 1]},
+    {"entries": 7},
+    {"entries": [["/nothing", "ro", 1, 1]]},
+    {"entries": [["/etc", "ro", 1, 1]]},
+    {"entries": [["/etc"]]},
+    {"rules": 7},
+    {"rules": [["/nothing", 1, 1, 1]]},
+    {"links": [7]},
+    {"tmpfs": "much"},
+    {"home": None, "user": None},
+)
 
 
 @pytest.mark.parametrize("mode", MODES_OF)
@@ -279,7 +302,7 @@ def test_plans_that_make_no_sense(arena: Arena, mode: str) -> None:
         assert answers[-1]["event"] == "failed", answers
         assert answers[-1]["stage"]
 
-    _try_each(arena, mode, PLANS, check)
+    _try_each(arena, mode, PLANS + (FRAMES if mode == "init" else ()), check)
 
 
 @pytest.mark.parametrize(
@@ -450,7 +473,7 @@ def test_random_requests_fuzz(arena: Arena, mode: str) -> None:
         for turn in range(count):
             terms = _spoil(random_, wire.terms) if random_.random() < 0.5 else wire.with_terms()
             plan = _spoil(random_, wire.plan) if random_.random() < 0.7 else wire.with_plan()
-            pipes = 3 if random_.random() < 0.8 else random_.randrange(8)
+            pipes = None if random_.random() < 0.8 else random_.randrange(8)
             said = f"seed {seed}, turn {turn}: terms {terms[:300]!r} plan {plan[:300]!r} pipes {pipes}"
             try:
                 answers = wire.request(terms, plan, pipes=pipes)
@@ -460,6 +483,6 @@ def test_random_requests_fuzz(arena: Arena, mode: str) -> None:
             assert not answers or answers[-1]["event"] in {"ended", "failed"}, f"{answers}: {said}"
         wire.assert_alive()
         assert eventually(lambda: descriptors_of(wire.pid) == before), f"seed {seed}"
-        assert eventually(lambda: len(children(wire.pid)) <= 1), f"seed {seed}: {children(wire.pid)}"
+        assert eventually(lambda: len(children(wire.pid)) <= 2), f"seed {seed}: {children(wire.pid)}"
         assert not held.leaked(), f"seed {seed}"
     arena.assert_clean()

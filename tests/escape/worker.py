@@ -20,7 +20,9 @@ from skillrun.host import Host
 from skillrun.runner import Runner
 from skillrun.sandbox.linux.backend import Linux
 
-RUNNER: Any = importlib.import_module("skillrun.runner")  # a test changes a name in it for one run
+PIPELINE: Any = importlib.import_module(
+    "skillrun.running.pipeline"
+)  # a test changes a name in it for one run
 PATHS = ("config_file", "machine_file", "state", "home", "temporary")
 
 
@@ -62,9 +64,9 @@ def started(runner: Runner, request: dict[str, Any]) -> dict[str, Any]:
             swap(*request["before_start"])
         modes.append(ready.policy.scratch.stat().st_mode & 0o7777)
 
-    survey = RUNNER.survey
+    survey = PIPELINE.survey
     if request.get("before_survey"):
-        RUNNER.survey = meddled(survey, request["before_survey"])
+        PIPELINE.survey = meddled(survey, request["before_survey"])
     try:
         skill = request["skill"]
         result = runner.run(
@@ -77,7 +79,7 @@ def started(runner: Runner, request: dict[str, Any]) -> dict[str, Any]:
             on_plan=note,
         )
     finally:
-        RUNNER.survey = survey
+        PIPELINE.survey = survey
     return {
         "termination": result.termination.value,
         "exit_code": result.exit_code,

@@ -16,7 +16,7 @@ import pytest
 from adversaries import ADVERSARIES, BY_NAME
 from arena import LEVELS, Background, Watch, set_grace
 
-import skillrun.runner
+import skillrun.running.pipeline
 from skillrun import Runner, Termination
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ pytestmark = pytest.mark.alone
 def drives(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Record every drive that the runner makes: its `cancel` is what a handle will offer."""
     made: list[Any] = []
-    original = skillrun.runner.Drive
+    original = skillrun.running.pipeline.Drive
 
     def record(*arguments: Any, **named: Any) -> Any:
         made.append(original(*arguments, **named))
         return made[-1]
 
-    monkeypatch.setattr(skillrun.runner, "Drive", record)
+    monkeypatch.setattr(skillrun.running.pipeline, "Drive", record)
     return made
 
 
@@ -78,14 +78,14 @@ def test_cancelled_before_it_started(arena: Arena, monkeypatch: pytest.MonkeyPat
     """A cancel that comes before the start is not lost."""
     set_grace(monkeypatch, 0.1)
     arena.script(BY_NAME["ignores-term"].source)
-    original = skillrun.runner.Drive
+    original = skillrun.running.pipeline.Drive
 
     def cancelled(*arguments: Any, **named: Any) -> Any:
         made = original(*arguments, **named)
         made.cancel()
         return made
 
-    monkeypatch.setattr(skillrun.runner, "Drive", cancelled)
+    monkeypatch.setattr(skillrun.running.pipeline, "Drive", cancelled)
     with arena.runner("level-1") as runner:
         result = runner.run("demo", "go.py", timeout=60)
     assert result.termination is Termination.CANCELLED
@@ -98,14 +98,14 @@ def test_an_init_passes_on_a_cancel_that_came_before_the_script(
 ) -> None:
     """At level 2 too it ends the script as it starts, and not after the grace."""
     arena.script("#!/bin/sh\nexec sleep 30\n", name="go.sh")
-    original = skillrun.runner.Drive
+    original = skillrun.running.pipeline.Drive
 
     def cancelled(*arguments: Any, **named: Any) -> Any:
         made = original(*arguments, **named)
         made.cancel()
         return made
 
-    monkeypatch.setattr(skillrun.runner, "Drive", cancelled)
+    monkeypatch.setattr(skillrun.running.pipeline, "Drive", cancelled)
     with arena.runner("level-2") as runner:
         for _ in range(3):
             result = runner.run("demo", "go.sh", timeout=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import socket
@@ -21,6 +22,7 @@ from skillrun import Call
 from skillrun.confine import launcher as module
 from skillrun.confine import spare
 from skillrun.confine.launcher import Launcher
+from skillrun.confine.stock import Stock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,17 +45,19 @@ def home(runner: Runner) -> Path:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_run_takes_the_folder_that_was_made_for_it(arena: Arena, mode: str) -> None:
-    """One folder lies ready during and after a run, private and empty; the next run has it, and it goes with that run."""
+    """Two folders lie ready during and after a run, private and empty; the next run has the first, which goes with it."""
     arena.script(HOME)
     with arena.runner(mode) as runner:
         first = home(runner)
-        (ahead,) = runner._scratches.ahead
+        ahead, after = runner._scratches.ahead
         assert ahead != first
         assert not first.exists()
         assert ahead.stat().st_mode & 0o777 == 0o700
         assert not scratches(runner)
         assert home(runner) == ahead
         assert not ahead.exists()
+        assert runner._scratches.ahead[0] == after
+        assert home(runner) == after
     arena.assert_clean()
 
 
@@ -62,10 +66,10 @@ def test_a_folder_that_a_cleaner_has_removed_is_made_anew(arena: Arena) -> None:
     arena.script(HOME)
     with arena.runner() as runner:
         home(runner)
-        (ahead,) = runner._scratches.ahead
+        ahead = runner._scratches.ahead[0]
         shutil.rmtree(ahead)
         assert home(runner) != ahead
-        (ahead,) = runner._scratches.ahead
+        ahead = runner._scratches.ahead[0]
         (ahead / "output").rmdir()
         assert home(runner) != ahead
     arena.assert_clean()
@@ -76,7 +80,7 @@ def test_a_folder_goes_with_its_launcher(arena: Arena) -> None:
     arena.script(HOME)
     with arena.runner() as runner:
         home(runner)
-        (ahead,) = runner._scratches.ahead
+        ahead = runner._scratches.ahead[0]
         os.kill(launcher_pid(runner), signal.SIGKILL)
         assert eventually(lambda: not ahead.exists())
         assert home(runner).parent != ahead.parent
@@ -84,15 +88,15 @@ def test_a_folder_goes_with_its_launcher(arena: Arena) -> None:
     arena.assert_clean()
 
 
-def test_many_at_once_have_one_folder_ahead(arena: Arena) -> None:
-    """However many runs are under way, one folder waits."""
+def test_many_at_once_have_two_folders_ahead(arena: Arena) -> None:
+    """However many runs are under way, two folders wait."""
     arena.script(HOME)
     with arena.runner(at_once=8) as runner:
         replies = runner.run_many([Call("demo", timeout=60)] * 24, limit=8)
         assert all(reply.result is not None and reply.result.ok for reply in replies)
         homes = [reply.result.stdout.text.split()[0] for reply in replies if reply.result is not None]
         assert len(set(homes)) == len(homes)
-        assert len(runner._scratches.ahead) == 1
+        assert len(runner._scratches.ahead) == 2
         assert not scratches(runner)
     arena.assert_clean()
 
@@ -151,7 +155,7 @@ def test_a_forked_copy_leaves_the_folder_alone(arena: Arena) -> None:
     arena.script(HOME)
     with arena.runner() as runner:
         home(runner)
-        (ahead,) = runner._scratches.ahead
+        ahead = runner._scratches.ahead[0]
         pid = os.fork()
         if pid == 0:
             with contextlib.suppress(BaseException):
@@ -232,7 +236,7 @@ def test_a_folder_that_somebody_has_been_in_is_no_runs(arena: Arena, plant: Call
     arena.script(HOME)
     with arena.runner() as runner:
         home(runner)
-        (ahead,) = runner._scratches.ahead
+        ahead = runner._scratches.ahead[0]
         plant(ahead)
         result = runner.run("demo", timeout=60)
         assert result.ok
@@ -251,13 +255,13 @@ def test_making_a_folder_ahead_waits_for_nobody(arena: Arena) -> None:
         scratches_._ahead.clear()
         with runner.launcher._lock:  # type: ignore[union-attr]
             scratches_.make_ahead()
-        assert len(scratches_.ahead) == 1
+        assert len(scratches_.ahead) == 2
         scratches_._ahead.clear()
         with scratches_._making:
             scratches_.make_ahead()
         assert len(scratches_.ahead) == 0
         scratches_.make_ahead()
-        assert len(scratches_.ahead) == 1
+        assert len(scratches_.ahead) == 2
 
 
 def test_nothing_is_made_ahead_when_the_runner_is_being_closed(
@@ -292,11 +296,12 @@ def test_a_spare_comes_when_a_run_goes_on_and_when_it_is_over(arena: Arena, mode
         assert eventually(lambda: len(spare_pids(runner)) == 1)
         (waiting,) = spare_pids(runner)
         handle = runner.start(Call("demo", arguments=("30",), timeout=60))
-        assert eventually(lambda: handle.pid is not None and len(spare_pids(runner)) == 2)
+        more = 2 if mode == "level-2" else 1  # the second run of a kind has a world built for the third
+        assert eventually(lambda: handle.pid is not None and len(spare_pids(runner)) == 1 + more)
         assert waiting in spare_pids(runner)  # it has become the leader
         handle.cancel()
         handle.wait(20)
-        assert eventually(lambda: len(spare_pids(runner)) == 1)
+        assert eventually(lambda: len(spare_pids(runner)) == more)
     arena.assert_clean()
 
 
@@ -315,14 +320,20 @@ def test_a_spare_of_level_1_waits_behind_its_filter(arena: Arena) -> None:
     arena.assert_clean()
 
 
+def waiting(ours: socket.socket) -> spare.Spare:
+    """Give a spare that is nothing but the launcher's end of its socket."""
+    one = object.__new__(spare.Spare)
+    one._socket, one.ready, one.world, one.death = ours, None, None, None
+    return one
+
+
 @pytest.mark.parametrize(
     ("word", "usable"), [(spare._READY, True), (spare._SPOILED, False), (b"", False), (None, True)]
 )
 def test_a_spare_is_used_when_it_is_prepared(word: bytes | None, *, usable: bool) -> None:
     """One that could not be, or is dead, is not; one that takes its time is, and holds up the launcher for a moment only."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    one = object.__new__(spare.Spare)
-    one._socket = ours
+    one = waiting(ours)
     with ours, theirs:
         if word:
             spare._say(theirs, word)
@@ -337,8 +348,7 @@ def test_a_spare_that_speaks_late_hears_its_plan() -> None:
     """The launcher may have sent the plan and closed its end, before the word came or without having read it."""
     for late in (False, True):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        one = object.__new__(spare.Spare)
-        one._socket = ours
+        one = waiting(ours)
         with theirs:
             if not late:
                 spare._say(theirs, spare._READY)
@@ -370,8 +380,7 @@ def test_a_spare_that_speaks_too_late_goes_on() -> None:
 def test_a_spare_that_is_being_prepared_is_waited_for(word: bytes, *, usable: bool) -> None:
     """A run that comes while a spare is on its way is not given one that will be spoiled a millisecond later."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    one = object.__new__(spare.Spare)
-    one._socket = ours
+    one = waiting(ours)
     with ours, theirs:
         later = threading.Timer(spare._MOMENT / 4000, spare._say, (theirs, word))
         later.start()
@@ -391,7 +400,7 @@ def test_a_spare_that_dies_idle_is_not_replaced_before_the_next_run(arena: Arena
         time.sleep(0.1)
         assert not spare_pids(runner)
         assert runner.run("demo", timeout=60).ok
-        assert eventually(lambda: len(spare_pids(runner)) == 1)
+        assert eventually(lambda: len(spare_pids(runner)) == (2 if mode == "level-2" else 1))
     arena.assert_clean()
 
 
@@ -402,9 +411,11 @@ def idle(monkeypatch: pytest.MonkeyPatch, *, runs: bool) -> tuple[Launcher, list
     run = SimpleNamespace(reaped=False, tick=lambda _: None, next_wake=lambda: time.monotonic() + 60)
     one._poll = SimpleNamespace(poll=lambda wait: time.sleep((wait or 0) / 1000) or [])  # type: ignore[assignment]
     one._runs = {3: run} if runs else {}  # type: ignore[dict-item]
-    one._unswept, one._spot, one._spare, one._key, one._bases = False, 0, None, 1, {1: {}}
+    one._unswept, one._spot, one._worlds = False, 0, []
+    one._stock = Stock(-1, select.poll())
+    one._stock._key, one._stock._bases = 1, {1: {}}
     monkeypatch.setattr(Launcher, "_settle", lambda *_: None)
-    monkeypatch.setattr(Launcher, "_new_spare", lambda _: made.append(time.monotonic()))
+    monkeypatch.setattr(Stock, "restock", lambda _: made.append(time.monotonic()))
     return one, made
 
 
@@ -434,7 +445,7 @@ def test_the_owner_hears_of_the_end_before_a_spare_is_forked(monkeypatch: pytest
     one._step()
     assert slept[-1] == module._BREATH
     assert len(made) == 1
-    one._spare, one._stocking, one._hurried = None, time.monotonic() + 60, True
+    one._stocking, one._hurried = time.monotonic() + 60, True
     slept.clear()
     one._step()
     assert module._BREATH not in slept, "who asks for run upon run needs the spare more"
@@ -443,13 +454,16 @@ def test_the_owner_hears_of_the_end_before_a_spare_is_forked(monkeypatch: pytest
 
 def test_a_spare_that_can_not_be_forked_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """The launcher goes to sleep; the run that needs the spare is told why there is none."""
-    one, made = idle(monkeypatch, runs=False)
+    made: list[float] = []
+    real = Stock.restock
+    one, _ = idle(monkeypatch, runs=False)
 
-    def fail(_: Launcher) -> None:
+    def fail(*_: object) -> None:
         made.append(0.0)
         raise OSError(11, "no more processes")
 
-    monkeypatch.setattr(Launcher, "_new_spare", fail)
+    monkeypatch.setattr(Stock, "restock", real)
+    monkeypatch.setattr(Stock, "new", fail)
     one._stocking, one._hurried = 0.0, False
     one._step()
     assert len(made) == 1

@@ -50,7 +50,7 @@ def test_many_runs_half_of_them_timeouts(
         assert set(zombies()) - arena.holdings.zombies == {foreign}
         assert not _dead(launcher_pid(runner))
         assert not _dead(warden_pid(runner))
-        assert len(children(launcher_pid(runner))) <= 1, "only the spare"
+        assert len(children(launcher_pid(runner))) <= 2, "only the spares"
     assert os.waitstatus_to_exitcode(os.waitpid(foreign, 0)[1]) == 7
     arena.assert_clean()
 
@@ -111,6 +111,11 @@ def test_nothing_grows(arena: Arena, mode: str, runs: int) -> None:
     """Descriptors, children and memory of owner, launcher and warden are the same after many runs as after a few."""
     arena.script("#!/bin/sh\n(sleep 5 &)\nhead -c 100000 /dev/zero\n", name="go.sh")
 
+    def at_rest(pids: list[int]) -> list[int]:
+        """Count descriptors once the launcher has made what the next run needs, of which it holds some."""
+        time.sleep(0.2)
+        return [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in pids]
+
     def resident(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
 
@@ -120,11 +125,11 @@ def test_nothing_grows(arena: Arena, mode: str, runs: int) -> None:
             list(pool.map(lambda _: runner.run("demo", "go.sh"), range(30)))
             held = Holdings.now()
             parts = [launcher_pid(runner), warden_pid(runner)]
-            fds = [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in parts]
+            fds = at_rest(parts)
             sizes = [resident(pid) for pid in parts]
             results = list(pool.map(lambda _: runner.run("demo", "go.sh").leftovers, range(runs)))
             assert not held.leaked()
-            assert [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in parts] == fds
+            assert at_rest(parts) == fds
             for pid, size in zip(parts, sizes, strict=True):
                 assert resident(pid) - size < 1 << 20
         assert all(results)

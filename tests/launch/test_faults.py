@@ -87,14 +87,14 @@ def test_the_disk_is_full_or_broken(arena: Arena, monkeypatch: pytest.MonkeyPatc
 
 STAGES = {
     "found": ("skillrun.running.lookup", "identity"),
-    "decided": ("skillrun.runner", "decide"),
-    "searched": ("skillrun.runner", "search"),
-    "surveyed": ("skillrun.runner", "survey"),
-    "to be driven": ("skillrun.runner", "Drive"),
-    "pipes made": ("skillrun.launch.drive", "_pipes"),
+    "decided": ("skillrun.running.pipeline", "decide"),
+    "searched": ("skillrun.running.pipeline", "search"),
+    "surveyed": ("skillrun.running.pipeline", "survey"),
+    "to be driven": ("skillrun.running.pipeline", "Drive"),
+    "pipes made": ("skillrun.launch.drive", "make_room"),
     "asked for": ("skillrun.launch.drive", "Pump"),
-    "over": ("skillrun.runner", "violations"),
-    "judged": ("skillrun.runner", "judge"),
+    "over": ("skillrun.running.pipeline", "violations"),
+    "judged": ("skillrun.running.pipeline", "judge"),
     "scratch removed": ("skillrun.launch.scratches", "remove_scratch"),
 }
 

@@ -32,6 +32,7 @@ GOOD = (
     {"event": "leader", "pid": 7},
     {"event": "failed", "stage": "start", "errno": None, "message": "killed"},
     ENDED,
+    {**ENDED, "event": "over"},
     {**ENDED, "reason": "timed_out", "status": 9},
     {**ENDED, "reason": "memory_limit", "memory": 1 << 40, "status": 9},
     {**ENDED, "reason": "process_limit", "processes": 600},
@@ -72,7 +73,14 @@ def test_the_last_word_is_heard_over_a_cancel_that_nobody_read() -> None:
     reading, feeding = os.pipe()
     with ours:
         pump = Pump(
-            ours, room=make_room(), feeding=feeding, stdin=b"", source=None, streams={}, on_start=None
+            ours,
+            room=make_room(),
+            feeding=feeding,
+            stdin=b"",
+            source=None,
+            words=None,
+            streams={},
+            on_start=None,
         )
         ours.send(b"cancel")
         for pid in (5, 7):  # the first one was dead, and its number may be a stranger's by now
@@ -92,7 +100,14 @@ def test_the_end_without_a_word_is_an_end() -> None:
         reading, feeding = os.pipe()
         with ours:
             pump = Pump(
-                ours, room=make_room(), feeding=feeding, stdin=b"", source=None, streams={}, on_start=None
+                ours,
+                room=make_room(),
+                feeding=feeding,
+                stdin=b"",
+                source=None,
+                words=None,
+                streams={},
+                on_start=None,
             )
             if said:
                 ours.send(said)

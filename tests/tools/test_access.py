@@ -163,7 +163,7 @@ def test_a_file_that_is_swapped_in_between_is_not_opened(
         (world.workspace / "b.txt").replace(world.workspace / "a.txt")
         return survey(*given, **words)  # type: ignore[arg-type] # passed on as they came
 
-    monkeypatch.setattr("skillrun.runner.survey", swap)
+    monkeypatch.setattr("skillrun.running.pipeline.survey", swap)
     outcome = tools["read"].call({"file": "a.txt"})
     assert outcome.is_error
     assert "content" not in outcome.text

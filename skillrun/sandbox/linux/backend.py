@@ -11,7 +11,7 @@ from skillrun.sandbox.backend import LaunchPlan
 from skillrun.sandbox.linux import level1, level2, rights
 from skillrun.sandbox.linux.seccomp import ARCHITECTURES
 from skillrun.sandbox.policy import Access
-from skillrun.sandbox.wire import wire
+from skillrun.sandbox.wire import cwd, wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,10 +105,14 @@ class Linux:
                 level=level1.LEVEL,
                 guarantees=granted,
                 base=level1.base(probe, network=policy.network),
-                wire=wire(policy, landscape, mode="group", rules=rules),
+                wire={
+                    **wire(policy, landscape, mode="group"),
+                    "cwd": cwd(policy, landscape),
+                    "rules": rules,
+                },
                 warnings=(*level1.warnings(policy, landscape), *told(policy, landscape)),
             )
-        plan = wire(policy, landscape, mode="init", rules=(), extra_limits=level2.limits(policy, probe))
+        plan = wire(policy, landscape, mode="init", extra_limits=level2.limits(policy, probe))
         return LaunchPlan(
             backend="linux",
             level=level2.LEVEL,

@@ -12,6 +12,7 @@ from skillrun.sandbox.guarantee import Guarantees, State, written
 from skillrun.sandbox.linux import rights
 from skillrun.sandbox.linux.seccomp import Conditions, assemble
 from skillrun.sandbox.policy import Access
+from skillrun.sandbox.wire import cwd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -145,27 +146,45 @@ def _mode(marks: dict[Path, str], path: Path) -> str | None:
 
 
 def additions(policy: Policy, landscape: Landscape, probe: Probe) -> dict[str, Any]:
-    """Write the parts of a plan that only level 2 has."""
+    """Write the parts of a plan that only level 2 has: the world's own, without and with the run's scratch folder.
+
+    The frame is the same for the next run with this grant, so that its world can be built ahead of it. In it an empty
+    path stands for the scratch folder.
+    """
     marks = entries(policy, landscape)
-    # A folder to start in of which nothing was granted is an empty one of that name, and has no identity.
-    bare = {} if _mode(marks, policy.cwd) else {"cwd": [str(policy.cwd), 0, 0]}
-    return {
-        **bare,
-        "entries": [list(entry) for entry in _spotted(marks, landscape)],
+    spotted = list(_spotted(marks, landscape, policy.scratch))
+    scratch = landscape.spots.get(policy.scratch)  # a plan that is only shown may have none
+    environ = dict(policy.environ)
+    home = environ.get("HOME", "/")
+    frame = {
+        # A folder to start in of which nothing was granted is an empty one of that name, and has no identity.
+        "cwd": cwd(policy, landscape) if _mode(marks, policy.cwd) else [str(policy.cwd), 0, 0],
+        "entries": [list(entry) for entry in spotted],
         "links": [[str(path), target] for path, target in sorted(landscape.links.items())],
         "ids": int(policy.limits.processes) + _SPARE_IDS,
         "tmpfs": int(min(policy.limits.memory, _MOST_TMPFS)),
+        "user": environ.get("USER", "user"),
+        "home": "" if home == str(policy.scratch) else home,
         "rules": [
             [path, rights.access("write", probe.landlock), device, inode]
-            for path, mode, device, inode in _spotted(marks, landscape)
+            for path, mode, device, inode in spotted
             if mode == WRITE
         ],
     }
+    return {
+        "frame": frame,
+        "scratch": scratch and [str(policy.scratch), scratch.device, scratch.inode],
+    }
 
 
-def _spotted(marks: dict[Path, str], landscape: Landscape) -> Iterator[tuple[str, str, int, int]]:
-    """Give each mark with the device and inode that were surveyed."""
+def _spotted(
+    marks: dict[Path, str], landscape: Landscape, scratch: Path
+) -> Iterator[tuple[str, str, int, int]]:
+    """Give each mark with the device and inode that were surveyed, but for the scratch folder."""
     for path, mode in marks.items():
+        if path == scratch:
+            yield "", mode, 0, 0
+            continue
         spot = landscape.spots.get(path) or landscape.pins[path]
         yield str(path), mode, spot.device, spot.inode
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from skillrun.problem import Problem, error, warning
 from skillrun.sandbox.backend import LaunchPlan
 from skillrun.sandbox.guarantee import Guarantees, State, written
-from skillrun.sandbox.wire import wire
+from skillrun.sandbox.wire import cwd, wire
 
 if TYPE_CHECKING:
     from skillrun.sandbox.backend import Probe
@@ -77,7 +77,7 @@ class Seatbelt:
         from skillrun.sandbox.seatbelt.render import render  # noqa: PLC0415 - it brings Jinja2
 
         rendered = render(policy, landscape)
-        plan = wire(policy, landscape, mode="session", rules=())
+        plan = wire(policy, landscape, mode="session")
         return LaunchPlan(
             backend=NAME,
             level=None,
@@ -85,6 +85,7 @@ class Seatbelt:
             wire={
                 **plan,
                 "env": {**plan["env"], "PATH": search_path(policy)},
+                "cwd": cwd(policy, landscape),
                 "profile": rendered.text,
                 "parameters": list(rendered.parameters),
                 "log": self.log,
