@@ -8,7 +8,7 @@ import shutil
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ def served_by(runner: Runner, session: Session) -> None:
     """Give a runner the launcher of another platform; its scratch folders lie in that one's folder."""
     runner.launcher = session
     runner._scratches = Scratches(session)
+    runner._pipeline = replace(runner._pipeline, launcher=session, scratches=runner._scratches)
 
 
 @dataclass
@@ -325,7 +326,7 @@ def test_denials_are_read_from_the_log_when_asked(mac: Mac) -> None:
     session = Session(temporary=mac.base / "tmp", program=str(mac.program), log=str(log), system="darwin")
     served_by(mac.runner, session)
     assert mac.run().denials == ()
-    mac.runner._choice = Choice(backend="seatbelt-log")
+    mac.runner._pipeline = replace(mac.runner._pipeline, choice=Choice(backend="seatbelt-log"))
     denied = mac.run().denials
     mac.runner.launcher.close()
 
