@@ -346,6 +346,17 @@ def test_too_few_or_too_many_descriptors(arena: Arena, pipes: int) -> None:
     arena.assert_clean()
 
 
+def test_an_init_gets_all_its_pipes_or_none(arena: Arena) -> None:
+    """With one too few each would be taken for another: a script whose output goes nowhere, or into the words to the owner."""
+    arena.script(FINE)
+    with arena.runner("level-2") as runner:
+        wire = Wire(runner)
+        answers = wire.request(pipes=3)
+        assert (answers[-1]["event"], answers[-1]["stage"]) == ("failed", "request")
+        wire.assert_alive()
+    arena.assert_clean()
+
+
 def test_a_request_without_any_descriptor(arena: Arena) -> None:
     """Words alone are nothing."""
     arena.script(FINE)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ from arena import Background, children, eventually, launcher_pid, scratches, spa
 
 from skillrun.confine import landlock, stock, world
 from skillrun.confine.child import StepError
+from skillrun.confine.launcher import Launcher
 from skillrun.confine.leader import Foreseen, Init
 from skillrun.confine.stock import Stock
 from skillrun.launch.taught import Taught, written
@@ -222,6 +224,7 @@ class Leader:
     def __init__(self, key: int, foreseen: Foreseen | None, *, ready: bool | None = True) -> None:
         self.key, self.foreseen, self.ready, self.dropped = key, foreseen, ready, False
         self.level = 2
+        self.hear = lambda: None
         self._end, self._other = os.pipe()
 
     fits = stock.Spare.fits
@@ -266,6 +269,7 @@ def shelf() -> Any:
     def put(key: int, foreseen: Foreseen | None, *, ready: bool | None = True) -> Leader:
         leader = new(None, key, foreseen, ready=ready)
         one._spares[leader.fileno()] = leader  # type: ignore[assignment]
+        one._poll.register(leader.fileno(), select.POLLIN)
         return leader
 
     yield one, put
@@ -408,6 +412,47 @@ def test_the_scratch_folder_is_put_where_it_belongs() -> None:
     }
     assert world.filled({**frame, "home": "/h"}, ONE)["home"] == "/h"
     assert world.filled(frame, None) is frame
+
+
+def test_the_number_of_a_dropped_spare_is_not_taken_for_a_runs(shelf: Any) -> None:
+    """In one round the kernel speaks of mounts and of a spare, and a request comes whose control socket gets its number.
+
+    Nothing can be read from that yet: to wait for it would stop the clocks of every run.
+    """
+    stock_, put = shelf
+    world_ = put(1, Foreseen(7, FRAME, ONE))
+    number = world_.fileno()
+    stock_.mounts = 90_000
+    one = object.__new__(Launcher)
+    one._stock, one._runs, one._worlds = stock_, {}, []
+    one._unswept, one._spot, one._stocking, one._deaths, one._wake = False, 0, None, set(), 90_001
+    one._socket = SimpleNamespace(fileno=lambda: 90_002)  # type: ignore[assignment]
+    happened = [(90_000, select.POLLPRI), (90_002, select.POLLIN), (number, select.POLLIN)]
+    one._poll = SimpleNamespace(poll=lambda _: happened)  # type: ignore[assignment]
+    heard: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Launcher, "_hear_owner", lambda _, run: heard.append(run))
+        patch.setattr(Launcher, "_advance", lambda _: None)
+        patch.setattr(Launcher, "_accept", lambda one: one._runs.update({number: "a run"}) or True)
+        assert one._step()
+    assert world_.dropped
+    assert not heard
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_mounts_are_held_for_a_run_that_is_alone(*, alone: bool) -> None:
+    """Of several each takes down its own at its end: they would wait for the launcher's one thread."""
+
+    def run() -> Any:
+        one = SimpleNamespace(held=True)
+        one.let_go = lambda: setattr(one, "held", False)
+        return one
+
+    one = object.__new__(Launcher)
+    new, other = run(), run()
+    one._runs = {} if alone else {3: other}
+    one._hold(new)
+    assert (new.held, other.held) == ((True, True) if alone else (False, False))
 
 
 def test_the_mounts_of_a_run_are_held_until_there_is_time(arena: Arena) -> None:
