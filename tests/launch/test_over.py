@@ -47,7 +47,7 @@ class Stage:
         self.entered, self.left = threading.Event(), threading.Event()
         self.seen: Any = None
         self.raised: BaseException | None = None
-        self.body = lambda: None
+        self.body = self.meanwhile = lambda: None
         self.thread = threading.Thread(target=self._run)
 
     def request(self, _plan: LaunchPlan, pipes: list[int], **_: object) -> Sent:
@@ -80,7 +80,8 @@ class Stage:
     def _run(self) -> None:
         plan = LaunchPlan("linux", 2, UNCONFINED, WIRE, "{}")
         try:
-            with Drive(self, plan, b"", Keep(0), Keep(0)).running() as outcome:  # type: ignore[arg-type]
+            drive = Drive(self, plan, b"", Keep(0), Keep(0), meanwhile=self.meanwhile)  # type: ignore[arg-type]
+            with drive.running() as outcome:
                 self.seen = outcome.ended
                 self.entered.set()
                 self.body()
@@ -139,6 +140,21 @@ def test_what_is_raised_meanwhile_waits_for_the_proof(stage: Stage, problem: typ
     stage.init.kill()
     assert stage.left.wait(10)
     assert isinstance(stage.raised, problem)
+
+
+def test_an_interrupt_before_that_waits_for_the_end(stage: Stage) -> None:
+    """The script ends by itself while it is cancelled: that only init is left is not the end yet."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    stage.meanwhile = interrupt  # type: ignore[assignment]
+    stage.start()
+    stage.say(json.dumps(OVER).encode())
+    assert not stage.left.wait(MOMENT)
+    stage.control.send(json.dumps(ENDED).encode())
+    assert stage.left.wait(10)
+    assert isinstance(stage.raised, KeyboardInterrupt)
 
 
 def test_a_launcher_that_dies_meanwhile_changes_nothing(stage: Stage) -> None:
