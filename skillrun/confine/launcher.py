@@ -27,6 +27,7 @@ _SETTLED = 0.005  # seconds after a start
 # Whom a message wakes often stays on our processor (WF_SYNC in kernel/sched/fair.c), and would wait for the fork there: the
 # owner, which has its result to finish. One that asks for run upon run would find no spare instead.
 _BREATH = 0.0005  # seconds after the last word on a run
+_CROWD = 2  # runs at once
 _LEAST, _MOST = 4, 8  # descriptors of a request behind the control socket: plan, three pipes; and events
 
 
@@ -239,10 +240,11 @@ class Launcher:
     def _restock(self) -> None:
         """Have leaders ready for the next run, and take down the mounts of those that are over.
 
+        Of runs that come one upon the other, or beside others, the next one is there before a world is.
         A leader that is forked first has a descriptor of them for a moment, so that mostly it is its processor that does.
         """
         self._stocking = None
-        self._stock.restock()
+        self._stock.restock(worlds=not self._hurried and len(self._runs) < _CROWD)
         for world in self._worlds:
             os.close(world)
         self._worlds.clear()

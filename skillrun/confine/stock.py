@@ -87,9 +87,11 @@ class Stock:
         """Fork a leader. Raises OSError."""
         return Spare(launcher=self._launcher, key=key, base=base, foreseen=foreseen)
 
-    def restock(self) -> None:
-        """Have what the next run is expected to need; without it that run forks its own."""
-        wanted: list[Foreseen | None] = [None] if self._foreseen is None else [self._foreseen, None]
+    def restock(self, *, worlds: bool) -> None:
+        """Have what the next run is expected to need, built whole if `worlds`; without it that run forks its own."""
+        wanted: list[Foreseen | None] = [None]
+        if worlds and self._foreseen is not None:
+            wanted.insert(0, self._foreseen)
         for spare in list(self._spares.values()):
             if spare.key == self._key and spare.foreseen in wanted:
                 wanted.remove(spare.foreseen)

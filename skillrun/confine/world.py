@@ -6,7 +6,6 @@ until the plan has come and everything it grants was cloned by descriptor; then 
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import socket
@@ -36,16 +35,15 @@ def filled(frame: dict[str, Any], scratch: list[Any] | None) -> dict[str, Any]:
     if scratch is None:
         return frame
     path, *identity = scratch
+
+    def put(where: str, word: Any, *known: Any) -> list[Any]:
+        return [where, word, *known] if where else [path, word, *identity, *known[2:]]
+
     return {
         **frame,
         "home": frame["home"] or path,
-        **{
-            name: [
-                [path, word, *identity] if where == "" else [where, word, *known]
-                for where, word, *known in frame[name]
-            ]
-            for name in ("entries", "rules")
-        },
+        "entries": [put(*entry) for entry in frame["entries"]],
+        "rules": [put(*rule) for rule in frame["rules"]],
     }
 
 
@@ -56,7 +54,7 @@ def check_covers(entries: list[list[Any]]) -> None:
     (detach_mounts in fs/namei.c). What lies there then was planned anew, by what it is; yet a file with a second name
     can be put back, and is the same.
     """
-    for path, mode, device, inode in entries:
+    for path, mode, device, inode, *_ in entries:
         try:
             if mode == "ro":
                 covered = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
@@ -65,10 +63,10 @@ def check_covers(entries: list[list[Any]]) -> None:
                 covered = (found.st_dev, found.st_ino) != (device, inode)
             else:
                 continue  # a folder has one name; and of a file it is the mount that lets it be written
-        except OSError as problem:
-            covered = (
-                mode != "ro" and problem.errno == errno.ENOENT
-            )  # of what is above it nothing was granted
+        except PermissionError:
+            covered = True  # what is above it can't be entered, by the script neither
+        except (FileNotFoundError, NotADirectoryError):
+            covered = mode != "ro"  # of what is above it nothing was granted
         if not covered:
             raise landlock.ChangedError(f"{path} was replaced after it was covered")
 
@@ -174,14 +172,7 @@ class World:
             self._link(path, target)
         covers = self._bare(frame["cwd"])
         os.close(os.open(_DENIED, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0))
-        for (path, mode, *_), tree in zip(entries, trees, strict=True):
-            if mode == "cover":
-                os.close(tree)
-                covers.append(self._empty(path))
-            elif mode in {"deny", "link"}:
-                self._deny(path, tree, readable=mode == "link")
-            else:
-                self._place(path, tree, (mounts.RDONLY | _PRIVATE) if mode == "ro" else _PRIVATE)
+        covers += self._fill(entries, trees)
         os.unlink(_DENIED)
         for cover in covers:
             mounts.seal(cover)
@@ -190,6 +181,24 @@ class World:
         for path, mode, *_ in entries:
             if mode == "rw" and os.statvfs(path).f_flag & os.ST_RDONLY:
                 raise OSError(30, f"{path} was granted for writing and is mounted read-only")
+
+    def _fill(self, entries: list[list[Any]], trees: list[int]) -> list[str]:
+        """Put what was taken in its place; return folders to be sealed once everything below is there."""
+        covers = []
+        for (path, mode, *_), tree in zip(entries, trees, strict=True):
+            if mode == "cover":
+                os.close(tree)
+                covers.append(self._empty(path))
+            elif mode == "deny":
+                self._deny(path, tree)
+            elif mode == "link":
+                os.close(tree)
+            else:
+                self._place(path, tree, (mounts.RDONLY | _PRIVATE) if mode == "ro" else _PRIVATE)
+        for path, mode, *known in entries:
+            if mode == "link":  # once all that keeps their ends from the script is in place
+                self._cover_link(path, known[3:])
+        return covers
 
     def _bare(self, cwd: list[Any]) -> list[str]:
         """Make the folder that the script starts in where nothing of it was granted; return it to be sealed.
@@ -208,7 +217,7 @@ class World:
 
     def _take(self, entry: list[Any]) -> int:
         """Clone the tree of an entry after checking what lies there now."""
-        path, mode, device, inode = entry
+        path, mode, device, inode, *_ = entry
         if path == self.base or path.startswith(self.base + "/"):
             raise OSError(22, f"{path} can't be granted: the new root is built there")
         if mode in {"deny", "link", "cover"}:
@@ -226,11 +235,10 @@ class World:
         self._point(path, folder=stat.S_ISDIR(os.fstat(tree).st_mode))
         mounts.attach(tree, "." + path)
 
-    def _deny(self, path: str, held: int, *, readable: bool = False) -> None:
+    def _deny(self, path: str, held: int) -> None:
         """Cover a path with something that can be neither read nor written, by its owner neither.
 
-        A link is covered as itself: move_mount does not follow the last part. Where it may be read it is
-        covered with the file it leads to; a folder can't be put over it, so that is then not reached this way.
+        A link is covered as itself: move_mount does not follow the last part.
         """
         folder = stat.S_ISDIR(os.fstat(held).st_mode)
         os.close(held)
@@ -241,9 +249,24 @@ class World:
                 "tmpfs", "." + path, mounts.RDONLY | _PRIVATE | mounts.NOEXEC, "mode=000,nr_inodes=2"
             )
             return
-        # Read-only, because the owner of a file may change its mode; a clone, because the file is unlinked.
-        source = path if readable and os.path.isfile(path) else _DENIED
-        cover = mounts.clone_tree(source, recursive=False)
+        self._cover(
+            path, mounts.clone_tree(_DENIED, recursive=False)
+        )  # a clone, because the file is unlinked
+
+    def _cover_link(self, path: str, end: list[Any]) -> None:
+        """Cover a link with the file that it leads to, as that is in the new root: granted, and not denied.
+
+        A folder can't be put over it, so that is not reached this way.
+        """
+        target, device, inode, _ = end
+        cover = mounts.clone_tree("." + target, recursive=False)
+        found = os.fstat(cover)  # of what was cloned, whatever the path leads to by now
+        if (found.st_dev, found.st_ino) != (device, inode) or not stat.S_ISREG(found.st_mode):
+            raise landlock.ChangedError(f"{target} was replaced after the run was planned")
+        self._cover(path, cover)
+
+    def _cover(self, path: str, cover: int) -> None:
+        """Put a cloned file over a path, read-only, because its owner may change its mode."""
         mounts.change(cover, mounts.RDONLY | _PRIVATE)
         mounts.attach(cover, "." + path)
 

@@ -16,7 +16,7 @@ from skillrun.launch.pump import OVER, Pump, make_room
 from skillrun.sandbox.wire import GRACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from skillrun.launch.capture import Captured, Sink
@@ -81,21 +81,8 @@ class Drive:
         with named(self.scratch or self.launcher.scratch_root):
             room = make_room()
             ours, theirs = self._pipes()
-        try:
-            sent = self.launcher.request(
-                self.plan,
-                [*theirs, *([] if self.told is None else [self.told()])],
-                announce=self.on_start is not None,
-                scratch=self.scratch,
-                upcoming=self.upcoming,
-            )
-        except BaseException:
-            _close(ours.values())
-            raise
-        self._control = sent.control
         sinks = {"out": self.stdout, "err": self.stderr, "events": self.events}
         pump = Pump(
-            sent.control,
             room=room,
             feeding=ours["in"],
             stdin=self.stdin,
@@ -105,8 +92,17 @@ class Drive:
             on_start=self.on_start,
         )
         try:
-            if self._cancelled:
-                self.cancel()
+            sent = self.launcher.request(
+                self.plan,
+                [*theirs, *([] if self.told is None else [self.told()])],
+                announce=self.on_start is not None,
+                scratch=self.scratch,
+                upcoming=self.upcoming,
+            )
+        except BaseException:
+            pump.close()
+            raise
+        try:
             ended = self._follow(pump, sent)
             duration = time.monotonic() - self._started
             try:
@@ -136,18 +132,19 @@ class Drive:
                 reading, writing = os.pipe()  # close-on-exec, as all that Python opens
                 ours[name] = writing if name == "in" else reading
                 theirs.append(reading if name == "in" else writing)
-        except OSError:
-            _close([*ours.values(), *theirs])
+        except BaseException:
+            for descriptor in (*ours.values(), *theirs):
+                os.close(descriptor)
             raise
         return ours, theirs
 
     def _prove(self, pump: Pump, sent: Sent) -> None:
         """Wait until the init of a run that is over was reaped, or ended by ourselves; a Ctrl-C is raised after it."""
         last = time.monotonic() + _MARGIN
-        pump.mute()  # what was printed has been given away
         interrupt: BaseException | None = None
         while time.monotonic() < last:
             try:
+                pump.mute()  # what was printed has been given away
                 if not pump.dead(last):
                     self._await(pump, sent, last)
             except BaseException as problem:  # noqa: BLE001, PERF203 - the first one is raised, once there is the proof
@@ -160,6 +157,10 @@ class Drive:
     def _follow(self, pump: Pump, sent: Sent) -> Mapping[str, Any] | None:
         """Pump until the end, and until the dead were read out."""
         try:
+            pump.attach(sent.control)
+            self._control = sent.control
+            if self._cancelled:
+                self.cancel()
             if self.meanwhile is not None:
                 self.meanwhile()
             ended = self._await(pump, sent, self._last_moment())
@@ -186,6 +187,8 @@ class Drive:
 
         A sink that raised would do so again, and is given nothing more.
         """
+        pump.attach(sent.control)  # an interrupt may have come before that
+        self._control = sent.control
         self.cancel()
         last = time.monotonic() + GRACE + _MARGIN
         while time.monotonic() < last:
@@ -220,9 +223,3 @@ class Drive:
 def _is_over(ended: Mapping[str, Any] | None) -> bool:
     """Whether this is the last word but one."""
     return ended is not None and ended["event"] == OVER
-
-
-def _close(descriptors: Iterable[int]) -> None:
-    """Close them."""
-    for descriptor in descriptors:
-        os.close(descriptor)

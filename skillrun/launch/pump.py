@@ -57,7 +57,6 @@ class Pump:
 
     def __init__(
         self,
-        control: socket.socket,
         *,
         room: memoryview,
         feeding: int,
@@ -67,7 +66,7 @@ class Pump:
         streams: dict[int, Sink],
         on_start: Callable[[int], None] | None,
     ) -> None:
-        self._control = control
+        self._control: socket.socket | None = None
         self._feeding: int | None = feeding
         self._stdin = memoryview(stdin)
         self._source = source
@@ -81,7 +80,8 @@ class Pump:
         self.leader: int | None = None  # the last that was told, as one before it was dead
         self._death: int | None = None  # its pidfd
         self._poll = select.poll()
-        self._poll.register(control, select.POLLIN)
+        self._announced = on_start is None
+        self._said: Mapping[str, Any] | None = None  # by an init
         self._words = words
         if words is not None:
             os.set_blocking(words, False)
@@ -94,6 +94,11 @@ class Pump:
             self._poll.register(feeding, select.POLLOUT)
         else:
             self._wait_for_more()
+
+    def attach(self, control: socket.socket) -> None:
+        """Listen to a launcher from here on."""
+        self._control = control
+        self._poll.register(control, select.POLLIN)
 
     def work(self, last_moment: float) -> Mapping[str, Any] | None:
         """Work until the end; return the launcher's last word, None if it has none or time is up.
@@ -113,8 +118,8 @@ class Pump:
 
     def _serve(self, descriptor: int) -> None:
         """Deal with one descriptor that is ready."""
-        if descriptor == self._control.fileno():
-            self._listen()
+        if self._control is not None and descriptor == self._control.fileno():
+            self._listen(self._control)
         elif descriptor == self._words:
             self._listen_to_init()
         elif descriptor == self._feeding:
@@ -126,24 +131,26 @@ class Pump:
         elif descriptor in self._streams:
             self._read(descriptor)
 
-    def _listen(self) -> None:
+    def _listen(self, control: socket.socket) -> None:
         """Take one message of the launcher."""
-        words, descriptors = _heard(self._control, self._room)
-        for descriptor in descriptors:
-            self._forget_leader()
-            self._death = descriptor
+        words, descriptors = _heard(control, self._room)
+        message = understood(words) if words else None
+        if descriptors or (message is not None and message["event"] == "leader"):
+            self._forget_leader()  # of the one before: it was dead
+            self._death = descriptors[0] if descriptors else None
         if not words:
             self._over = True
             return
-        message = understood(words)
         if message is None:  # it is broken, and is given up as one that hangs
             self.stuck = True
             self._over = True
         elif message["event"] == "leader":
             self.leader = message["pid"]
         elif message["event"] == "started":
+            self._announced = True
             if self._on_start is not None:
                 self._on_start(message["pid"])
+            self._go_on()
         else:
             self._ended = message
             self._over = True
@@ -158,7 +165,23 @@ class Pump:
         self._forget_words()
         message = understood(words) if words else None
         if message is not None and message["event"] == OVER:
-            self._ended = message
+            self._said = message
+            self._catch_up()
+            self._go_on()
+
+    def _catch_up(self) -> None:
+        """Hear what the launcher had said before an init spoke: above all which process that init is."""
+        if self._control is None:
+            return
+        waiter = select.poll()
+        waiter.register(self._control, select.POLLIN)
+        while not self._over and waiter.poll(0):
+            self._listen(self._control)
+
+    def _go_on(self) -> None:
+        """Take the word of an init for the last but one, once the start was announced to who wants to know."""
+        if self._said is not None and self._announced and not self._over:
+            self._ended, self._said = self._said, None
             self._over = True
 
     def _forget_words(self) -> None:

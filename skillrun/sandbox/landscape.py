@@ -37,6 +37,7 @@ class Spot:
     folder: bool
     names: int = 1  # hard links of a file
     link: bool = False  # only of kept paths: the node itself, whatever it leads to
+    changed: int = 0  # st_ctime_ns: a number that was freed is used again, and a second name is the same file
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class Landscape:
     Entries that are links are left out: a rule on a link would be a rule on its target. `program` is what is executed, links
     followed. `pins` are the folders between a granted root and what is kept in it, `links` the targets
     of the link nodes that the run needs. `kept` is the policy's and, where one of those is reached through
-    a link, the node and what it leads to; `present` are those that were there at all.
+    a link, the node and what it leads to; `present` are those that were there at all. `ends` gives where a kept link that
+    can be followed ends, a physical path that has a spot.
     """
 
     spots: Mapping[Path, Spot]
@@ -56,6 +58,7 @@ class Landscape:
     links: Mapping[Path, str] = field(default_factory=dict)
     kept: tuple[Kept, ...] = ()
     present: frozenset[Path] = frozenset()
+    ends: Mapping[Path, Path] = field(default_factory=dict)
 
 
 def survey(policy: Policy, *, split: bool) -> Landscape:
@@ -74,6 +77,8 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
         kept = tuple(_with_links(policy.kept, roots, walker))
         present = {entry.path: found for entry in kept if (found := walker.look(entry.path)) is not None}
         spots.update((path, _spot(found)) for path, found in present.items())
+        ends = {path: link_nodes(path)[1] for path in present if spots[path].link}
+        spots.update(_spots(set(ends.values()).difference(spots), walker))
         between = {
             folder
             for root in roots
@@ -92,6 +97,7 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
         links=links,
         kept=kept,
         present=frozenset(present),
+        ends={node: end for node, end in ends.items() if end in spots and not spots[end].link},
     )
 
 
@@ -148,7 +154,14 @@ def _between(root: Path, path: Path) -> Iterable[Path]:
 def _spot(found: os.stat_result) -> Spot:
     """Describe what was found."""
     mode = found.st_mode
-    return Spot(found.st_dev, found.st_ino, stat.S_ISDIR(mode), found.st_nlink, stat.S_ISLNK(mode))
+    return Spot(
+        found.st_dev,
+        found.st_ino,
+        stat.S_ISDIR(mode),
+        names=found.st_nlink,
+        link=stat.S_ISLNK(mode),
+        changed=found.st_ctime_ns,
+    )
 
 
 def _target(path: Path) -> str | None:

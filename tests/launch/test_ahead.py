@@ -415,7 +415,7 @@ def idle(monkeypatch: pytest.MonkeyPatch, *, runs: bool) -> tuple[Launcher, list
     one._stock = Stock(-1, select.poll())
     one._stock._key, one._stock._bases = 1, {1: {}}
     monkeypatch.setattr(Launcher, "_settle", lambda *_: None)
-    monkeypatch.setattr(Stock, "restock", lambda _: made.append(time.monotonic()))
+    monkeypatch.setattr(Stock, "restock", lambda *_, **__: made.append(time.monotonic()))
     return one, made
 
 

@@ -73,7 +73,6 @@ def test_the_last_word_is_heard_over_a_cancel_that_nobody_read() -> None:
     reading, feeding = os.pipe()
     with ours:
         pump = Pump(
-            ours,
             room=make_room(),
             feeding=feeding,
             stdin=b"",
@@ -82,6 +81,7 @@ def test_the_last_word_is_heard_over_a_cancel_that_nobody_read() -> None:
             streams={},
             on_start=None,
         )
+        pump.attach(ours)
         ours.send(b"cancel")
         for pid in (5, 7):  # the first one was dead, and its number may be a stranger's by now
             theirs.send(json.dumps({"event": "leader", "pid": pid}).encode())
@@ -100,7 +100,6 @@ def test_the_end_without_a_word_is_an_end() -> None:
         reading, feeding = os.pipe()
         with ours:
             pump = Pump(
-                ours,
                 room=make_room(),
                 feeding=feeding,
                 stdin=b"",
@@ -109,6 +108,7 @@ def test_the_end_without_a_word_is_an_end() -> None:
                 streams={},
                 on_start=None,
             )
+            pump.attach(ours)
             if said:
                 ours.send(said)
             theirs.close()

@@ -63,6 +63,7 @@ def with_world(arena: Arena) -> Runner:
     (arena.workspace / "plain").write_text("plain")
     runner = arena.runner("level-2")
     for _ in range(2):
+        time.sleep(SETTLED)
         assert read(runner, "plain") == "plain"
     await_world(runner)
     return runner
@@ -321,17 +322,21 @@ def test_a_stock_holds_one_of_each_kind(shelf: Any) -> None:
     one, put = shelf
     stale, plain, other = put(1, Foreseen(7, FRAME, ONE)), put(1, None), put(2, None)
     one.expect({"base": 1, "frame": 7, "next": TWO})
-    one.restock()
+    one.restock(worlds=True)
     waiting = list(one._spares.values())
     assert len(waiting) == 2
     assert plain in waiting
     assert stale.dropped
     assert other.dropped
     assert next(leader for leader in waiting if leader.foreseen).foreseen.asked == (7, TWO)
-    one.restock()
+    one.restock(worlds=True)
     assert list(one._spares.values()) == waiting
+    one.restock(worlds=False)
+    assert list(one._spares.values()) == [plain]
+    one.restock(worlds=True)
+    assert len(one._spares) == 2
     one.expect({"base": 1, "frame": None, "next": TWO})
-    one.restock()
+    one.restock(worlds=True)
     assert list(one._spares.values()) == [plain]
 
 
@@ -455,6 +460,19 @@ def test_mounts_are_held_for_a_run_that_is_alone(*, alone: bool) -> None:
     assert (new.held, other.held) == ((True, True) if alone else (False, False))
 
 
+@pytest.mark.parametrize(
+    ("hurried", "runs", "worlds"), [(False, 0, True), (False, 1, True), (True, 0, False), (False, 2, False)]
+)
+def test_worlds_are_built_when_there_is_time_for_it(*, hurried: bool, runs: int, worlds: bool) -> None:
+    """Run upon run, or several at once, the next one comes before its world: each would be built in vain."""
+    asked: list[bool] = []
+    one = object.__new__(Launcher)
+    one._stock = SimpleNamespace(restock=lambda *, worlds: asked.append(worlds))  # type: ignore[assignment]
+    one._hurried, one._runs, one._worlds = hurried, dict.fromkeys(range(runs)), []  # type: ignore[assignment]
+    one._restock()
+    assert asked == [worlds]
+
+
 def test_the_mounts_of_a_run_are_held_until_there_is_time(arena: Arena) -> None:
     """They are taken down when nothing is under way, and none is left of runs that are over."""
     arena.script("pass\n")
@@ -469,6 +487,7 @@ def test_the_mounts_of_a_run_are_held_until_there_is_time(arena: Arena) -> None:
     with arena.runner("level-2") as runner:
         for _ in range(5):
             assert runner.run("demo", timeout=60).ok
+            time.sleep(SETTLED)
         pid = launcher_pid(runner)
         assert eventually(lambda: held(pid) == len(spare_pids(runner)) == 2), "those of the two that wait"
         assert not scratches(runner)

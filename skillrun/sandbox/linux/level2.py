@@ -102,8 +102,7 @@ def warnings(policy: Policy, probe: Probe) -> Iterator[Problem]:
 def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:
     """Give what is mounted where, parents first.
 
-    `rw`, `ro`, `deny` or, for a link
-    that is kept, `link` for each path.
+    `rw`, `ro`, `deny`, `cover` or, for a link that is kept and leads to a file that may be read, `link` for each path.
 
     Covering a kept path is not enough inside a writable folder: its parent could be renamed and a new
     one put in its place, with the cover travelling along. So every folder between is mounted onto
@@ -123,6 +122,11 @@ def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:
                 marks[kept.path] = COVER if any(below(root, kept.path) for root in roots) else DENY
             elif _mode(marks, kept.path.parent) == WRITE and kept.path != policy.scratch:
                 marks[kept.path] = NODE if landscape.spots[kept.path].link else READ
+    for path in [path for path, mode in marks.items() if mode == NODE]:
+        # It is covered with what it leads to, and a script can have made it lead anywhere: never to more than it has.
+        end = landscape.ends.get(path)
+        if end is None or landscape.spots[end].folder or _mode(marks, end) not in {READ, WRITE}:
+            marks[path] = DENY
     return dict(sorted(marks.items(), key=lambda mark: (len(mark[0].parts), mark[0])))
 
 
@@ -167,7 +171,7 @@ def additions(policy: Policy, landscape: Landscape, probe: Probe) -> dict[str, A
         "home": "" if home == str(policy.scratch) else home,
         "rules": [
             [path, rights.access("write", probe.landlock), device, inode]
-            for path, mode, device, inode in spotted
+            for path, mode, device, inode, *_ in spotted
             if mode == WRITE
         ],
     }
@@ -177,16 +181,24 @@ def additions(policy: Policy, landscape: Landscape, probe: Probe) -> dict[str, A
     }
 
 
-def _spotted(
-    marks: dict[Path, str], landscape: Landscape, scratch: Path
-) -> Iterator[tuple[str, str, int, int]]:
-    """Give each mark with the device and inode that were surveyed, but for the scratch folder."""
+def _spotted(marks: dict[Path, str], landscape: Landscape, scratch: Path) -> Iterator[tuple[str | int, ...]]:
+    """Give each mark with the device and inode that were surveyed, but for the scratch folder; of a link its end as well.
+
+    Of what is covered also when it was changed: a world that was built before that is another one, even where the numbers
+    are the same. A granted folder is held by its world, so its number is nobody else's.
+    """
     for path, mode in marks.items():
         if path == scratch:
-            yield "", mode, 0, 0
+            yield "", mode, 0, 0, 0
             continue
         spot = landscape.spots.get(path) or landscape.pins[path]
-        yield str(path), mode, spot.device, spot.inode
+        held = mode == WRITE or (mode == READ and (spot.folder or path not in landscape.present))
+        entry = (str(path), mode, spot.device, spot.inode, 0 if held else spot.changed)
+        if mode != NODE:
+            yield entry
+            continue
+        end = landscape.spots[landscape.ends[path]]
+        yield *entry, str(landscape.ends[path]), end.device, end.inode, end.changed
 
 
 def render(policy: Policy, landscape: Landscape, probe: Probe) -> str:
