@@ -24,22 +24,27 @@ _ROOM = 1 << 16  # bytes: what a pipe holds by default, and more than a launcher
 _PATIENCE = 1.0  # seconds that a reader of our output gets once a run was ended, for what lies in the pipes
 
 
-def _heard(control: socket.socket, room: memoryview) -> tuple[bytes, list[int]]:
-    """Take one message by way of a buffer, empty at the end, and the descriptors that come with it.
+def _heard(control: socket.socket, room: memoryview) -> tuple[bytes, list[int]] | None:
+    """Take one message by way of a buffer, empty at the end, and the descriptors that come with it; None if there is none.
 
     A launcher that goes with a word of ours unread, such as a cancel that came too late, makes the kernel say
     ECONNRESET, once and before what was sent (unix(7), unix_release_sock): its own last word is still there.
     """
-    with contextlib.suppress(OSError):
+    try:
         with contextlib.suppress(ConnectionResetError):
             return _message(control, room)
         return _message(control, room)
-    return b"", []
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b"", []
 
 
 def _message(control: socket.socket, room: memoryview) -> tuple[bytes, list[int]]:
     """Receive one message, with at most one descriptor."""
-    count, ancillary, _, _ = control.recvmsg_into([room], socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
+    count, ancillary, _, _ = control.recvmsg_into(
+        [room], socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
+    )
     return bytes(room[:count]), [int.from_bytes(words[:4], sys.byteorder) for *_, words in ancillary]
 
 
@@ -133,7 +138,10 @@ class Pump:
 
     def _listen(self, control: socket.socket) -> None:
         """Take one message of the launcher."""
-        words, descriptors = _heard(control, self._room)
+        heard = _heard(control, self._room)
+        if heard is None:  # it was taken in this round already
+            return
+        words, descriptors = heard
         message = understood(words) if words else None
         if descriptors or (message is not None and message["event"] == "leader"):
             self._forget_leader()  # of the one before: it was dead

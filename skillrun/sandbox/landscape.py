@@ -74,7 +74,7 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
         spots = _spots({*roots, policy.cwd}, walker)
         for rule in policy.rules:
             _check_present(rule, spots)
-        kept = tuple(_with_links(policy.kept, roots, walker))
+        kept = _strictest(_with_links(policy.kept, roots, walker))
         present = {entry.path: found for entry in kept if (found := walker.look(entry.path)) is not None}
         spots.update((path, _spot(found)) for path, found in present.items())
         ends = {path: link_nodes(path)[1] for path in present if spots[path].link}
@@ -127,6 +127,16 @@ def _with_links(kept: Sequence[Kept], roots: Sequence[Path], walker: Walker) -> 
                 yield Kept(node, entry.reason, readable=entry.readable)
         if real != entry.path:
             yield Kept(real, entry.reason, readable=entry.readable)
+
+
+def _strictest(kept: Iterable[Kept]) -> tuple[Kept, ...]:
+    """Give each path once: what may not be read stays so when something that may leads to it."""
+    found: dict[Path, Kept] = {}
+    for entry in kept:
+        known = found.get(entry.path)
+        if known is None or (known.readable and not entry.readable):
+            found[entry.path] = entry
+    return tuple(found.values())
 
 
 def _spots(paths: Iterable[Path], walker: Walker) -> dict[Path, Spot]:

@@ -227,6 +227,32 @@ def test_blocks_a_denied_file_through_a_link(scene: Scene) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["CLAUDE.md", ".bashrc", ".envrc", ".git/config"])
+def test_blocks_what_a_protected_name_leads_to(scene: Scene, name: str) -> None:
+    """A link with a name that is kept from being written is covered, and never with a file that the run may not read.
+
+    A run before may have made it, or a project that was cloned brings it along.
+    """
+    target = scene.outside / "secret.txt"
+    token = scene.secret(target)
+    scene.link(scene.workspace / name, target)
+    blocks_reading(scene, PRINT, token, scene.workspace / name)
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", ".bashrc"])
+def test_blocks_a_denied_file_that_a_protected_name_leads_to(scene: Scene, name: str) -> None:
+    """Nor with one inside the granted folder that is denied there."""
+    path = scene.workspace / ".env"
+    token = scene.secret(path)
+    scene.link(scene.workspace / name, ".env")
+    body = """
+for name in args:
+    try: print(open(name).read())
+    except OSError as failure: print(failure)
+"""
+    blocks_reading(scene, body, token, scene.workspace / name, path)  # by that name, and by its own
+
+
 def test_blocks_a_denied_file_through_a_hard_link(scene: Scene) -> None:
     """A denied file gets no second name."""
     scene.folder(scene.workspace / "sub")

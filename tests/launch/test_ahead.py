@@ -411,7 +411,7 @@ def idle(monkeypatch: pytest.MonkeyPatch, *, runs: bool) -> tuple[Launcher, list
     run = SimpleNamespace(reaped=False, tick=lambda _: None, next_wake=lambda: time.monotonic() + 60)
     one._poll = SimpleNamespace(poll=lambda wait: time.sleep((wait or 0) / 1000) or [])  # type: ignore[assignment]
     one._runs = {3: run} if runs else {}  # type: ignore[dict-item]
-    one._unswept, one._spot, one._worlds = False, 0, []
+    one._unswept, one._spot, one._worlds, one._hurried = False, 0, [], False
     one._stock = Stock(-1, select.poll())
     one._stock._key, one._stock._bases = 1, {1: {}}
     monkeypatch.setattr(Launcher, "_settle", lambda *_: None)

@@ -24,7 +24,7 @@ from skillrun.sandbox.backend import LaunchPlan
 from skillrun.sandbox.guarantee import UNCONFINED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from arena import Arena
@@ -48,6 +48,7 @@ class Stage:
         self.seen: Any = None
         self.raised: BaseException | None = None
         self.body = self.meanwhile = lambda: None
+        self.on_start: Callable[[int], None] | None = None
         self.thread = threading.Thread(target=self._run)
 
     def request(self, _plan: LaunchPlan, pipes: list[int], **_: object) -> Sent:
@@ -80,7 +81,15 @@ class Stage:
     def _run(self) -> None:
         plan = LaunchPlan("linux", 2, UNCONFINED, WIRE, "{}")
         try:
-            drive = Drive(self, plan, b"", Keep(0), Keep(0), meanwhile=self.meanwhile)  # type: ignore[arg-type]
+            drive = Drive(
+                self,  # type: ignore[arg-type]
+                plan,
+                b"",
+                Keep(0),
+                Keep(0),
+                meanwhile=self.meanwhile,
+                on_start=self.on_start,
+            )
             with drive.running() as outcome:
                 self.seen = outcome.ended
                 self.entered.set()
@@ -155,6 +164,47 @@ def test_an_interrupt_before_that_waits_for_the_end(stage: Stage) -> None:
     stage.control.send(json.dumps(ENDED).encode())
     assert stage.left.wait(10)
     assert isinstance(stage.raised, KeyboardInterrupt)
+
+
+def test_the_start_is_announced_before_the_end(stage: Stage) -> None:
+    """What init says may come before what the launcher said: who waits for the process id gets it all the same."""
+    told: list[int] = []
+    stage.on_start = told.append
+    stage.start()
+    stage.say(json.dumps(OVER).encode())
+    assert not stage.entered.wait(MOMENT)
+    stage.control.send(json.dumps({"event": "started", "pid": 77}).encode())
+    assert stage.entered.wait(10)
+    assert (told, stage.seen) == ([77], OVER)
+
+
+@pytest.mark.parametrize("pidfd", [True, False])
+def test_the_death_of_another_leader_is_no_proof(stage: Stage, *, pidfd: bool) -> None:
+    """The first one was dead when it was given the plan; the second one, told with or without a pidfd, is the init."""
+    dead = subprocess.Popen(["/bin/true"])
+    held = os.pidfd_open(dead.pid)
+    first = json.dumps({"event": "leader", "pid": dead.pid}).encode()
+
+    def late() -> None:  # both are unread when the init speaks
+        socket.send_fds(stage.control, [first], [held])
+        with contextlib.ExitStack() as stack:
+            descriptors = [os.pidfd_open(stage.init.pid)] if pidfd else []
+            for descriptor in descriptors:
+                stack.callback(os.close, descriptor)
+            second = json.dumps({"event": "leader", "pid": stage.init.pid}).encode()
+            socket.send_fds(stage.control, [second], descriptors)
+        stage.say(json.dumps(OVER).encode())
+
+    stage.meanwhile = late
+    stage.thread.start()
+    assert stage.entered.wait(10), stage.raised
+    dead.wait()
+    os.close(held)
+    assert not stage.left.wait(MOMENT), "init is alive"
+    if not pidfd:
+        stage.control.send(json.dumps(ENDED).encode())
+    stage.init.kill()
+    assert stage.left.wait(10)
 
 
 def test_a_launcher_that_dies_meanwhile_changes_nothing(stage: Stage) -> None:

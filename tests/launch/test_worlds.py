@@ -23,6 +23,9 @@ from skillrun.confine.launcher import Launcher
 from skillrun.confine.leader import Foreseen, Init
 from skillrun.confine.stock import Stock
 from skillrun.launch.taught import Taught, written
+from skillrun.sandbox import landscape as landscapes
+from skillrun.sandbox.linux import level2
+from skillrun.sandbox.policy import Access, Kept, PathRule
 
 if TYPE_CHECKING:
     from arena import Arena
@@ -33,7 +36,7 @@ READ = "import sys\nprint(open(sys.argv[1]).read())\n"
 CEILING = """sandbox:
   fs_read: ["${workspace}"]
   fs_write: ["${workspace}/out"]
-  deny: [secret, later]
+  deny: [secret, later, private, private/key]
 """
 SETTLED = 0.05  # seconds in which a launcher has taken note of a word
 
@@ -145,6 +148,87 @@ def test_a_secret_with_a_second_name_that_is_put_back_is_not_in_reach(arena: Are
         assert read(runner, "secret") is None, "the next run is denied it as ever"
         assert read(runner, "plain") == "plain"
     arena.assert_clean()
+
+
+def test_a_secret_that_gets_the_number_of_the_one_before_is_denied(arena: Arena) -> None:
+    """Removed and made again it has the same inode on many file systems: the next run neither reads it nor fails of it."""
+    arena.workspace.mkdir(exist_ok=True)
+    secret = arena.workspace / "secret"
+    secret.write_text("hidden")
+    with with_world(arena) as runner:
+        for _ in range(4):
+            number = secret.stat().st_ino
+            for _ in range(200):  # until the number is given out again
+                secret.unlink()
+                secret.write_text("hidden again")
+                if secret.stat().st_ino == number:
+                    break
+            assert read(runner, "secret") is None
+            assert read(runner, "plain") == "plain"
+            time.sleep(SETTLED)
+    arena.assert_clean()
+
+
+def test_what_is_denied_below_what_is_denied_fails_no_run(arena: Arena) -> None:
+    """Its cover can't be looked at once the folder above it is covered: then nobody can get to it."""
+    private = arena.workspace / "private"
+    private.mkdir(parents=True)
+    (private / "key").write_text("hidden")
+    with with_world(arena) as runner:
+        for _ in range(5):
+            assert read(runner, "private/key") is None
+            assert read(runner, "plain") == "plain"
+            time.sleep(SETTLED)
+    arena.assert_clean()
+
+
+def test_a_link_with_a_protected_name_is_covered_with_what_it_leads_to_now(arena: Arena) -> None:
+    """A file that may be read is read by it, the one that is there now; what is replaced meanwhile makes another world."""
+    guide = arena.workspace / "guide"
+    arena.out.mkdir(parents=True, exist_ok=True)
+    (arena.out / "CLAUDE.md").symlink_to("../guide")
+    guide.write_text("0")
+    with with_world(arena) as runner:
+        for turn in range(1, 6):
+            assert read(runner, "out/CLAUDE.md") == str(turn - 1)
+            time.sleep(SETTLED)
+            (arena.workspace / "new").write_text(str(turn))
+            (arena.workspace / "new").rename(guide)
+    arena.assert_clean()
+
+
+def test_a_link_is_covered_with_nothing_that_is_not_granted(tmp_path: Path) -> None:
+    """The plan says what it is covered with: a file below a grant, as that comes out, else nothing that can be read."""
+    top = tmp_path.resolve()
+    work, out = top / "work", top / "work/out"
+    out.mkdir(parents=True)
+    (work / "closed").mkdir()
+    for name in ("plain", "closed/file", "denied"):
+        (work / name).write_text(name)
+    (top / "outside").write_text("outside")
+    ends = {
+        "one": "../plain", "two": "../closed/file", "three": "../denied", "four": top / "outside", "five": "/etc/shadow",
+        "six": "../closed", "seven": "nowhere", "eight": "one", "ten": "/proc/self/environ",
+    }  # fmt: skip
+    for name, end in ends.items():
+        (out / name).symlink_to(end)
+    kept = [Kept(out / name, "kept", readable=True) for name in ends]
+    hidden = [Kept(work / name, "denied", readable=False) for name in ("closed", "denied")]
+    policy = SimpleNamespace(
+        rules=(
+            PathRule(work, Access.READ, "granted"),
+            PathRule(out, Access.WRITE, "granted"),
+        ),
+        kept=(*kept, *hidden),
+        links=(),
+        cwd=work,
+        argv=("/bin/true",),
+        scratch=top / "scratch",
+    )
+    found = level2.entries(policy, landscapes.survey(policy, split=False))  # type: ignore[arg-type]
+    modes = {name: found[out / name] for name in ends}
+    assert modes == {name: "link" if name in {"one", "eight"} else "deny" for name in ends}
+    assert found[work / "denied"] == "deny", "that something which may be read leads there changes nothing"
 
 
 def test_covers_that_are_gone_are_missed(tmp_path: Path) -> None:
