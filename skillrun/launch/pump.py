@@ -187,8 +187,11 @@ class Pump:
             self._listen(self._control)
 
     def _go_on(self) -> None:
-        """Take the word of an init for the last but one, once the start was announced to who wants to know."""
-        if self._said is not None and self._announced and not self._over:
+        """Take the word of an init for the last but one, once the start was announced to who wants to know.
+
+        Also when the launcher has died meanwhile: the script had ended by itself.
+        """
+        if self._said is not None and self._announced and self._ended is None and not self.stuck:
             self._ended, self._said = self._said, None
             self._over = True
 

@@ -38,6 +38,7 @@ class Spot:
     names: int = 1  # hard links of a file
     link: bool = False  # only of kept paths: the node itself, whatever it leads to
     changed: int = 0  # st_ctime_ns: a number that was freed is used again, and a second name is the same file
+    regular: bool = True  # a file with content of its own: no folder, no door
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Landscape:
     followed. `pins` are the folders between a granted root and what is kept in it, `links` the targets
     of the link nodes that the run needs. `kept` is the policy's and, where one of those is reached through
     a link, the node and what it leads to; `present` are those that were there at all. `ends` gives where a kept link that
-    can be followed ends, a physical path that has a spot.
+    can be followed ends, a physical path, and what lies there.
     """
 
     spots: Mapping[Path, Spot]
@@ -58,7 +59,7 @@ class Landscape:
     links: Mapping[Path, str] = field(default_factory=dict)
     kept: tuple[Kept, ...] = ()
     present: frozenset[Path] = frozenset()
-    ends: Mapping[Path, Path] = field(default_factory=dict)
+    ends: Mapping[Path, tuple[Path, Spot]] = field(default_factory=dict)
 
 
 def survey(policy: Policy, *, split: bool) -> Landscape:
@@ -77,8 +78,7 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
         kept = _strictest(_with_links(policy.kept, roots, walker))
         present = {entry.path: found for entry in kept if (found := walker.look(entry.path)) is not None}
         spots.update((path, _spot(found)) for path, found in present.items())
-        ends = {path: link_nodes(path)[1] for path in present if spots[path].link}
-        spots.update(_spots(set(ends.values()).difference(spots), walker))
+        ends = {path: end for path in present if spots[path].link and (end := _end(path, walker))}
         between = {
             folder
             for root in roots
@@ -88,6 +88,9 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
         }
         entries = {folder: _list(folder, spots, walker) for folder in sorted(between)} if split else {}
         pins = _spots(between, walker)
+        if gone := between.difference(pins):
+            message = f"`{min(gone)}` was replaced while it was looked at"
+            raise ConfigError(error("path-vanished", message, help="run it again"))
     links = {path: target for path in policy.links if (target := _target(path)) is not None}
     return Landscape(
         spots,
@@ -97,7 +100,7 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
         links=links,
         kept=kept,
         present=frozenset(present),
-        ends={node: end for node, end in ends.items() if end in spots and not spots[end].link},
+        ends=ends,
     )
 
 
@@ -125,8 +128,15 @@ def _with_links(kept: Sequence[Kept], roots: Sequence[Path], walker: Walker) -> 
         for node in nodes:
             if node != entry.path and any(below(node, root) for root in roots):
                 yield Kept(node, entry.reason, readable=entry.readable)
-        if real != entry.path:
+        if real is not None and real != entry.path:
             yield Kept(real, entry.reason, readable=entry.readable)
+
+
+def _end(node: Path, walker: Walker) -> tuple[Path, Spot] | None:
+    """Give where a link ends, and what lies there; None where that is nothing, or nowhere."""
+    real = link_nodes(node)[1]
+    found = walker.look(real) if real is not None else None
+    return None if real is None or found is None or stat.S_ISLNK(found.st_mode) else (real, _spot(found))
 
 
 def _strictest(kept: Iterable[Kept]) -> tuple[Kept, ...]:
@@ -171,6 +181,7 @@ def _spot(found: os.stat_result) -> Spot:
         names=found.st_nlink,
         link=stat.S_ISLNK(mode),
         changed=found.st_ctime_ns,
+        regular=stat.S_ISREG(mode),
     )
 
 

@@ -99,12 +99,15 @@ class Walker:
         return Path(place) if found is not None and stat.S_ISLNK(found.st_mode) else None
 
 
-def link_nodes(path: Path) -> tuple[list[Path], Path]:
-    """Follow a path part by part; return each link on the way, by its physical path, and where it ends."""
+def link_nodes(path: Path) -> tuple[list[Path], Path | None]:
+    """Follow a path part by part; return each link on the way, by its physical path, and where it ends.
+
+    One that goes round, or over more links than the kernel follows, ends nowhere: None.
+    """
     nodes: list[Path] = []
     at = "/"
     ahead = [part for part in reversed(os.fspath(path).split("/")) if part]
-    while ahead and len(nodes) < _MOST_LINKS:
+    while ahead:
         part = ahead.pop()
         if part in {".", ".."}:
             at = at if part == "." else os.path.dirname(at)  # noqa: PTH120 - text throughout
@@ -115,6 +118,8 @@ def link_nodes(path: Path) -> tuple[list[Path], Path]:
         except OSError:
             at = here
             continue
+        if len(nodes) == _MOST_LINKS:
+            return nodes, None
         nodes.append(Path(here))
         at = "/" if target.startswith("/") else at
         ahead += [part for part in reversed(target.split("/")) if part]

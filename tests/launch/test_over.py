@@ -207,6 +207,26 @@ def test_the_death_of_another_leader_is_no_proof(stage: Stage, *, pidfd: bool) -
     assert stage.left.wait(10)
 
 
+def test_the_word_of_an_init_counts_when_the_launcher_has_died_behind_it(stage: Stage) -> None:
+    """The end of the launcher's socket is there before the word is taken: the script had ended by itself all the same."""
+
+    def late() -> None:
+        message = {"event": "leader", "pid": stage.init.pid}
+        held = os.pidfd_open(stage.init.pid)
+        socket.send_fds(stage.control, [json.dumps(message).encode()], [held])
+        os.close(held)
+        stage.say(json.dumps(OVER).encode())
+        stage.control.shutdown(socket.SHUT_RDWR)
+
+    stage.meanwhile = late
+    stage.thread.start()
+    assert stage.entered.wait(10)
+    assert stage.seen == OVER
+    assert not stage.left.wait(MOMENT)
+    stage.init.kill()
+    assert stage.left.wait(10)
+
+
 def test_a_launcher_that_dies_meanwhile_changes_nothing(stage: Stage) -> None:
     """The script had ended by itself; its init goes with the launcher, and is waited for."""
     stage.start()

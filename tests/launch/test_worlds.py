@@ -208,10 +208,12 @@ def test_a_link_is_covered_with_nothing_that_is_not_granted(tmp_path: Path) -> N
     (top / "outside").write_text("outside")
     ends = {
         "one": "../plain", "two": "../closed/file", "three": "../denied", "four": top / "outside", "five": "/etc/shadow",
-        "six": "../closed", "seven": "nowhere", "eight": "one", "ten": "/proc/self/environ",
+        "six": "../closed", "seven": "nowhere", "eight": "one", "nine": "nine", "ten": "/proc/self/environ",
+        "eleven": "pipe", "twelve": "/usr/bin/env", "thirteen": "/usr/bin", "fourteen": "/usr/binary",
     }  # fmt: skip
     for name, end in ends.items():
         (out / name).symlink_to(end)
+    os.mkfifo(out / "pipe")
     kept = [Kept(out / name, "kept", readable=True) for name in ends]
     hidden = [Kept(work / name, "denied", readable=False) for name in ("closed", "denied")]
     policy = SimpleNamespace(
@@ -225,9 +227,11 @@ def test_a_link_is_covered_with_nothing_that_is_not_granted(tmp_path: Path) -> N
         argv=("/bin/true",),
         scratch=top / "scratch",
     )
-    found = level2.entries(policy, landscapes.survey(policy, split=False))  # type: ignore[arg-type]
+    looked = landscapes.survey(policy, split=False)  # type: ignore[arg-type]
+    found = level2.entries(policy, looked, system=["/usr/bin"])  # type: ignore[arg-type]
     modes = {name: found[out / name] for name in ends}
-    assert modes == {name: "link" if name in {"one", "eight"} else "deny" for name in ends}
+    assert modes == {name: "link" if name in {"one", "eight", "twelve"} else "deny" for name in ends}
+    assert level2.entries(policy, looked)[out / "twelve"] == "deny", "a run that does not have it"  # type: ignore[arg-type]
     assert found[work / "denied"] == "deny", "that something which may be read leads there changes nothing"
 
 

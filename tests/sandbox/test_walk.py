@@ -59,4 +59,21 @@ def test_every_link_on_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to(tmp_path / "deep/./b")
     assert link_nodes(tmp_path / "a/in") == ([tmp_path / "a", tmp_path / "deep/b"], tmp_path / "real/in")
     (tmp_path / "c").symlink_to("c")
-    assert tmp_path / "c" in link_nodes(tmp_path / "c")[0]
+    nodes, end = link_nodes(tmp_path / "c")
+    assert tmp_path / "c" in nodes
+    assert end is None, "a circle ends nowhere, and above all not in the folder that it lies in"
+
+
+@pytest.mark.parametrize("links", [39, 40, 41])
+def test_as_many_links_are_followed_as_the_kernel_follows(tmp_path: Path, links: int) -> None:
+    """A file behind the longest chain that works is found, or it could be written through it; one link more leads nowhere."""
+    (tmp_path / "end").write_text("x")
+    for number in range(links):
+        (tmp_path / str(number)).symlink_to("end" if number == links - 1 else str(number + 1))
+    nodes, end = link_nodes(tmp_path / "0")
+    try:
+        (tmp_path / "0").read_text()
+    except OSError:
+        assert end is None
+    else:
+        assert (len(nodes), end) == (links, tmp_path / "end")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillrun.sandbox.backend import Probe
-    from skillrun.sandbox.landscape import Landscape
+    from skillrun.sandbox.landscape import Landscape, Spot
     from skillrun.sandbox.policy import Kept, Policy
 
 LEVEL: Final = 2
@@ -60,7 +60,6 @@ def base(probe: Probe, *, network: bool, unix: bool = True) -> str:
         signals_scoped=abi >= rights.SIGNAL_ABI,
         unix=unix,
     )
-    usable = [place for place in probe.system if network or not place.network]
     return json.dumps(
         {
             "level": LEVEL,
@@ -68,12 +67,18 @@ def base(probe: Probe, *, network: bool, unix: bool = True) -> str:
             # No right over TCP: without a network granted there is only the run's own loopback to talk over.
             "masks": [rights.handled("fs", abi), 0, rights.handled("scope", abi)],
             "filter": assemble(conditions).hex(),
-            "places": [p.path for p in usable if not p.device and p.path not in _OWN_FILES],
-            "devices": [p.path for p in usable if p.device],
+            "places": _system(probe, network=network),
+            "devices": [p.path for p in probe.system if p.device and (network or not p.network)],
             "links": [list(link) for link in probe.links],
             "rights": {name: rights.access(name, abi) for name in ("read", "write", "device")},
         }
     )
+
+
+def _system(probe: Probe, *, network: bool) -> list[str]:
+    """List the paths of the system that every run can read."""
+    usable = (place for place in probe.system if network or not place.network)
+    return [place.path for place in usable if not place.device and place.path not in _OWN_FILES]
 
 
 def limits(policy: Policy, probe: Probe) -> list[list[int]]:
@@ -99,7 +104,7 @@ def warnings(policy: Policy, probe: Probe) -> Iterator[Problem]:
         )
 
 
-def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:
+def entries(policy: Policy, landscape: Landscape, *, system: Sequence[str] = ()) -> dict[Path, str]:
     """Give what is mounted where, parents first.
 
     `rw`, `ro`, `deny`, `cover` or, for a link that is kept and leads to a file that may be read, `link` for each path.
@@ -123,11 +128,16 @@ def entries(policy: Policy, landscape: Landscape) -> dict[Path, str]:
             elif _mode(marks, kept.path.parent) == WRITE and kept.path != policy.scratch:
                 marks[kept.path] = NODE if landscape.spots[kept.path].link else READ
     for path in [path for path, mode in marks.items() if mode == NODE]:
-        # It is covered with what it leads to, and a script can have made it lead anywhere: never to more than it has.
-        end = landscape.ends.get(path)
-        if end is None or landscape.spots[end].folder or _mode(marks, end) not in {READ, WRITE}:
+        if path not in landscape.ends or not _in_reach(*landscape.ends[path], marks, system):
             marks[path] = DENY
     return dict(sorted(marks.items(), key=lambda mark: (len(mark[0].parts), mark[0])))
+
+
+def _in_reach(end: Path, spot: Spot, marks: dict[Path, str], system: Sequence[str]) -> bool:
+    """Tell whether a run can read what a link leads to: that is put over it, and a script can have made it lead anywhere."""
+    mode = _mode(marks, end)
+    shared = mode is None and any(f"{end}/".startswith(f"{place}/") for place in system)
+    return spot.regular and (shared or mode in {READ, WRITE})
 
 
 def _roots(policy: Policy, existing: Sequence[Kept], landscape: Landscape) -> dict[Path, str]:
@@ -155,7 +165,7 @@ def additions(policy: Policy, landscape: Landscape, probe: Probe) -> dict[str, A
     The frame is the same for the next run with this grant, so that its world can be built ahead of it. In it an empty
     path stands for the scratch folder.
     """
-    marks = entries(policy, landscape)
+    marks = entries(policy, landscape, system=_system(probe, network=policy.network))
     spotted = list(_spotted(marks, landscape, policy.scratch))
     scratch = landscape.spots.get(policy.scratch)  # a plan that is only shown may have none
     environ = dict(policy.environ)
@@ -197,8 +207,8 @@ def _spotted(marks: dict[Path, str], landscape: Landscape, scratch: Path) -> Ite
         if mode != NODE:
             yield entry
             continue
-        end = landscape.spots[landscape.ends[path]]
-        yield *entry, str(landscape.ends[path]), end.device, end.inode, end.changed
+        end, there = landscape.ends[path]
+        yield *entry, str(end), there.device, there.inode, there.changed
 
 
 def render(policy: Policy, landscape: Landscape, probe: Probe) -> str:
@@ -207,6 +217,7 @@ def render(policy: Policy, landscape: Landscape, probe: Probe) -> str:
     lines = ["a root of its own, with"]
     lines += [f"  ro    {path}" for path in shared["places"]]
     lines += [f"  dev   {path}" for path in shared["devices"]]
-    lines += [f"  {mode:<5} {path}" for path, mode in entries(policy, landscape).items()]
+    marks = entries(policy, landscape, system=shared["places"])
+    lines += [f"  {mode:<5} {path}" for path, mode in marks.items()]
     lines.append("  own   /tmp /dev/shm /dev/pts /proc /etc/passwd /etc/group")
     return "\n".join(lines) + "\n"
