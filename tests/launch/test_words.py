@@ -67,21 +67,27 @@ def test_other_words_are_none(words: bytes) -> None:
     assert understood(words) is None
 
 
+def listening(ours: socket.socket, feeding: int) -> Pump:
+    """Give a pump that hears what comes by a control socket, and has nothing else to do."""
+    pump = Pump(
+        room=make_room(),
+        feeding=feeding,
+        stdin=b"",
+        source=None,
+        words=None,
+        streams={},
+        on_start=None,
+    )
+    pump.attach(ours)
+    return pump
+
+
 def test_the_last_word_is_heard_over_a_cancel_that_nobody_read() -> None:
     """A launcher that ends a run while a cancel is on its way leaves a reset before its last word: the word counts."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     reading, feeding = os.pipe()
     with ours:
-        pump = Pump(
-            room=make_room(),
-            feeding=feeding,
-            stdin=b"",
-            source=None,
-            words=None,
-            streams={},
-            on_start=None,
-        )
-        pump.attach(ours)
+        pump = listening(ours, feeding)
         ours.send(b"cancel")
         for pid in (5, 7):  # the first one was dead, and its number may be a stranger's by now
             theirs.send(json.dumps({"event": "leader", "pid": pid}).encode())
@@ -99,16 +105,7 @@ def test_the_end_without_a_word_is_an_end() -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         reading, feeding = os.pipe()
         with ours:
-            pump = Pump(
-                room=make_room(),
-                feeding=feeding,
-                stdin=b"",
-                source=None,
-                words=None,
-                streams={},
-                on_start=None,
-            )
-            pump.attach(ours)
+            pump = listening(ours, feeding)
             if said:
                 ours.send(said)
             theirs.close()
