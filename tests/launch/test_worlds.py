@@ -22,6 +22,7 @@ from skillrun.confine.child import StepError
 from skillrun.confine.launcher import Launcher
 from skillrun.confine.leader import Foreseen, Init
 from skillrun.confine.stock import Stock
+from skillrun.errors import ConfigError
 from skillrun.launch.taught import Taught, written
 from skillrun.sandbox import landscape as landscapes
 from skillrun.sandbox.linux import level2
@@ -233,6 +234,29 @@ def test_a_link_is_covered_with_nothing_that_is_not_granted(tmp_path: Path) -> N
     assert modes == {name: "link" if name in {"one", "eight", "twelve"} else "deny" for name in ends}
     assert level2.entries(policy, looked)[out / "twelve"] == "deny", "a run that does not have it"  # type: ignore[arg-type]
     assert found[work / "denied"] == "deny", "that something which may be read leads there changes nothing"
+
+
+def test_a_folder_that_is_exchanged_while_it_is_looked_at_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept in it was seen, and then a link was in its place: a named error, not a plan with a hole in it."""
+    out = tmp_path.resolve() / "out"
+    (out / "d").mkdir(parents=True)
+    (out / "d/CLAUDE.md").write_text("x")
+    policy = SimpleNamespace(
+        rules=(PathRule(out, Access.WRITE, "granted"),),
+        kept=(Kept(out / "d/CLAUDE.md", "kept", readable=True),),
+        links=(),
+        cwd=out,
+        argv=("/bin/true",),
+    )
+    assert out / "d" in landscapes.survey(policy, split=False).pins, "a control"  # type: ignore[arg-type]
+    real = landscapes._spots
+    monkeypatch.setattr(
+        landscapes, "_spots", lambda paths, walker: real([one for one in paths if one != out / "d"], walker)
+    )
+    with pytest.raises(ConfigError, match="was replaced while it was looked at"):
+        landscapes.survey(policy, split=False)  # type: ignore[arg-type]
 
 
 def test_covers_that_are_gone_are_missed(tmp_path: Path) -> None:
