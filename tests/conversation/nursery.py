@@ -121,7 +121,10 @@ class Dying(SqliteStore):
         if self.point == f"before {kind}":
             die()
         if self.point == f"in {kind}":
-            self._database().set_trace_callback(lambda _: die())
+            # Under its lock: sqlite3 sets it holding the interpreter's lock and waiting for the connection's, and another
+            # thread that is to die holds that one and waits for the interpreter's.
+            with self._lock:
+                self._database().set_trace_callback(lambda _: die())
         made = super().swap(old, new)
         if self.point == f"after {kind}":
             die()
