@@ -295,6 +295,7 @@ def test_a_spare_comes_when_a_run_goes_on_and_when_it_is_over(arena: Arena, mode
         assert runner.run("demo", arguments=["0"], timeout=60).ok
         assert eventually(lambda: len(spare_pids(runner)) == 1)
         (waiting,) = spare_pids(runner)
+        time.sleep(10 * module._SETTLED)  # right upon the first run, no world would be built for a third
         handle = runner.start(Call("demo", arguments=("30",), timeout=60))
         more = 2 if mode == "level-2" else 1  # the second run of a kind has a world built for the third
         assert eventually(lambda: handle.pid is not None and len(spare_pids(runner)) == 1 + more)
