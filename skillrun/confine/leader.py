@@ -65,9 +65,8 @@ class Init:
 
     def _prepare(self) -> None:
         child.lead(blocked=init.AWAITED)
-        self.mounts = os.open(
-            _OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC
-        )  # /proc of outside is there until the end
+        # Now: later this process can't be looked into any more (world.hide), nor is /proc of outside there.
+        self.mounts = os.open(_OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
         self._root = world.World(self._base)
         # Ahead of the plan: it is forty calls, and mounting needs none of what it takes.
         calls.drop_bounding_set()

@@ -249,9 +249,8 @@ class World:
                 "tmpfs", "." + path, mounts.RDONLY | _PRIVATE | mounts.NOEXEC, "mode=000,nr_inodes=2"
             )
             return
-        self._cover(
-            path, mounts.clone_tree(_DENIED, recursive=False)
-        )  # a clone, because the file is unlinked
+        # A clone, because the file is unlinked.
+        self._cover(path, mounts.clone_tree(_DENIED, recursive=False))
 
     def _cover_link(self, path: str, end: list[Any]) -> None:
         """Cover a link with the file that it leads to, as that is in the new root: granted, and not denied.

@@ -139,7 +139,7 @@ class Drive:
         return ours, theirs
 
     def _prove(self, pump: Pump, sent: Sent) -> None:
-        """Wait until the init of a run that is over was reaped, or ended by ourselves; a Ctrl-C is raised after it."""
+        """Wait until the init of a run that is over is dead, or ended by ourselves; a Ctrl-C is raised after it."""
         last = time.monotonic() + _MARGIN
         interrupt: BaseException | None = None
         while time.monotonic() < last:

@@ -76,9 +76,8 @@ class Scratches:
             with contextlib.suppress(OSError):
                 while len(self._ahead) < _AHEAD:
                     made = make_scratch(root / RUNS)
-                    if not self._launcher.keeps(
-                        root
-                    ):  # it came into one that was being removed, which may be why that stays
+                    if not self._launcher.keeps(root):
+                        # It came into a folder that was being removed, which may be why that stays.
                         remove_root(str(root))
                         return
                     self._ahead.append((made, _state(made)))

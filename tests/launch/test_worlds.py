@@ -236,6 +236,35 @@ def test_a_link_is_covered_with_nothing_that_is_not_granted(tmp_path: Path) -> N
     assert found[work / "denied"] == "deny", "that something which may be read leads there changes nothing"
 
 
+@pytest.mark.parametrize("there", ["other", "folder"])
+def test_a_link_is_covered_with_what_was_planned_or_the_run_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    """Between the plan and the mounts somebody turns the way to its end elsewhere: what was cloned is looked at, not the path."""
+    (tmp_path / "end").write_text("granted")
+    (tmp_path / "other").write_text("not granted")
+    (tmp_path / "folder").mkdir()
+    planned = (tmp_path / "end").stat()
+    one = object.__new__(world.World)
+    attached: list[tuple[str, int]] = []
+    monkeypatch.setattr(one, "_cover", lambda path, cover: attached.append((path, cover)))
+    led = {"to": "end"}
+    monkeypatch.setattr(
+        world.mounts, "clone_tree", lambda *_, **__: os.open(tmp_path / led["to"], os.O_RDONLY)
+    )
+    end = ["/work/end", planned.st_dev, planned.st_ino, 0]
+    one._cover_link("/work/CLAUDE.md", end)
+    assert [path for path, _ in attached] == ["/work/CLAUDE.md"], "a control"
+    os.close(attached.pop()[1])
+    led["to"] = there
+    if there == "folder":
+        found = (tmp_path / "folder").stat()
+        end = ["/work/end", found.st_dev, found.st_ino, 0]
+    with pytest.raises(landlock.ChangedError, match="/work/end"):
+        one._cover_link("/work/CLAUDE.md", end)
+    assert not attached
+
+
 def test_a_folder_that_is_exchanged_while_it_is_looked_at_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
