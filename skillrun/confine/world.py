@@ -257,7 +257,7 @@ class World:
 
         A folder can't be put over it, so that is not reached this way.
         """
-        target, device, inode, _ = end
+        target, device, inode = end
         cover = mounts.clone_tree("." + target, recursive=False)
         found = os.fstat(cover)  # of what was cloned, whatever the path leads to by now
         if (found.st_dev, found.st_ino) != (device, inode) or not stat.S_ISREG(found.st_mode):

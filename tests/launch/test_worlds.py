@@ -252,14 +252,14 @@ def test_a_link_is_covered_with_what_was_planned_or_the_run_fails(
     monkeypatch.setattr(
         world.mounts, "clone_tree", lambda *_, **__: os.open(tmp_path / led["to"], os.O_RDONLY)
     )
-    end = ["/work/end", planned.st_dev, planned.st_ino, 0]
+    end = ["/work/end", planned.st_dev, planned.st_ino]
     one._cover_link("/work/CLAUDE.md", end)
     assert [path for path, _ in attached] == ["/work/CLAUDE.md"], "a control"
     os.close(attached.pop()[1])
     led["to"] = there
     if there == "folder":
         found = (tmp_path / "folder").stat()
-        end = ["/work/end", found.st_dev, found.st_ino, 0]
+        end = ["/work/end", found.st_dev, found.st_ino]
     with pytest.raises(landlock.ChangedError, match="/work/end"):
         one._cover_link("/work/CLAUDE.md", end)
     assert not attached

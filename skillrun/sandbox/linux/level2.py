@@ -195,7 +195,7 @@ def _spotted(marks: dict[Path, str], landscape: Landscape, scratch: Path) -> Ite
     """Give each mark with the device and inode that were surveyed, but for the scratch folder; of a link its end as well.
 
     Of what is covered also when it was changed: a world that was built before that is another one, even where the numbers
-    are the same. A granted folder is held by its world, so its number is nobody else's.
+    are the same. A granted folder, and the end of a link, is held by its world, so its number is nobody else's.
     """
     for path, mode in marks.items():
         if path == scratch:
@@ -208,7 +208,7 @@ def _spotted(marks: dict[Path, str], landscape: Landscape, scratch: Path) -> Ite
             yield entry
             continue
         end, there = landscape.ends[path]
-        yield *entry, str(end), there.device, there.inode, there.changed
+        yield *entry, str(end), there.device, there.inode
 
 
 def render(policy: Policy, landscape: Landscape, probe: Probe) -> str:
