@@ -14,6 +14,7 @@ from skillrun.launch.scratches import Scratches
 from skillrun.permissions.decide import NO_SCRATCH, outline
 from skillrun.permissions.grant import Requirement
 from skillrun.permissions.layers import Layers, load_layers
+from skillrun.permissions.resolve import Resolver
 from skillrun.permissions.workspace import check_workspace
 from skillrun.running.admission import AT_ONCE, WAITING, Admission
 from skillrun.running.call import Call, Progress, Reply
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from skillrun.permissions.access import NamedPath
     from skillrun.permissions.decide import Outline
     from skillrun.permissions.flags import Flags
-    from skillrun.permissions.resolve import Resolver
     from skillrun.running.handle import Handle
     from skillrun.running.listener import OnOutput
     from skillrun.sandbox.backend import LaunchPlan
@@ -261,7 +261,8 @@ class Runner:
     def outline(self, skill: Skill, version: str, resolver: Resolver | None = None) -> Outline:
         """Return the most that a run of a skill of that digest can be granted here; raises as a run does."""
         voice = self._lookup.voice(skill, version)
-        place = self._lookup.place(skill, NO_SCRATCH)
+        resolver = resolver or Resolver()
+        place = self._lookup.place(skill, NO_SCRATCH, resolver)
         found = outline(skill, self.layers, place, digest=version, voice=voice, resolver=resolver)
         lenient = self._choice.allow_unconfined or self._choice.require is Requirement.NONE
         return replace(found, confined=found.confined and not lenient)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from skillrun.launch.result import Termination, Usage
@@ -106,6 +107,9 @@ def explain_failure(failed: Mapping[str, Any], policy: Policy) -> Problem:
 
 def too_large(argv: Sequence[str], environ: Sequence[tuple[str, str]]) -> Problem | None:
     """Say which single argument or variable is too large for execve, None when none is."""
+    # All of them together are mostly short enough for one, at most four bytes a character.
+    if 4 * len("=".join((*argv, *chain.from_iterable(environ), ""))) < MAX_ARGUMENT:
+        return None
     sizes = [(f"argument {place}", len(os.fsencode(word)) + 1) for place, word in enumerate(argv)]
     sizes += [(f"variable `{name}`", len(os.fsencode(f"{name}={value}")) + 1) for name, value in environ]
     what, size = max(sizes, key=lambda entry: entry[1])

@@ -112,7 +112,13 @@ class Resolver:
         """Whether names in a physical folder differ by more than case: tried by device and inode, not by system name."""
         parent, _, name = str(folder).rpartition("/")
         other = name.swapcase()
-        return other != name and self._same(f"{parent}/{name}", f"{parent}/{other}")
+        if other == name:
+            return False
+        try:
+            seen = self.disk.lstat(f"{parent}/{name}")
+        except (OSError, ValueError):
+            return False
+        return self._is(seen, f"{parent}/{other}")
 
     def _follow(self, text: str) -> Resolved:
         here = ""
@@ -177,14 +183,15 @@ class Resolver:
             return _Node(
                 name, None, fault=f"it cannot be looked up: {getattr(failure, 'strerror', None) or failure}"
             )
-        return _Node(self._true_name(parent, name), seen.st_mode, target)
+        return _Node(self._true_name(parent, name, seen), seen.st_mode, target)
 
-    def _true_name(self, parent: str, name: str) -> str:
+    def _true_name(self, parent: str, name: str, seen: os.stat_result) -> str:
         # `~/.SSH` opens `~/.ssh` where letter case does not count, and resolving links does not change it (C-12).
-        others = {name.swapcase(), unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name)} - {
-            name
-        }
-        if not any(self._same(f"{parent}/{name}", f"{parent}/{other}") for other in others):
+        others = {name.swapcase()}
+        if not name.isascii():
+            others |= {unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name)}
+        others.discard(name)
+        if not any(self._is(seen, f"{parent}/{other}") for other in others):
             return name
         try:
             names = self.disk.listdir(parent or "/")
@@ -193,12 +200,13 @@ class Resolver:
         # Two hard links can be called `A` and `a` where case does count: then both are listed, and each keeps its name.
         return name if name in names else next((n for n in names if fold(n) == fold(name)), name)
 
-    def _same(self, one: str, other: str) -> bool:
+    def _is(self, seen: os.stat_result, path: str) -> bool:
+        """Whether what was seen lies at a path too."""
         try:
-            left, right = self.disk.lstat(one), self.disk.lstat(other)
+            there = self.disk.lstat(path)
         except (OSError, ValueError):
             return False
-        return (left.st_dev, left.st_ino) == (right.st_dev, right.st_ino)
+        return (seen.st_dev, seen.st_ino) == (there.st_dev, there.st_ino)
 
 
 def fold(name: str) -> str:

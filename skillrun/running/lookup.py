@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from skillrun.host import Host
     from skillrun.permissions.layers import Layers
+    from skillrun.permissions.resolve import Resolver
     from skillrun.skills.catalog import Catalog
     from skillrun.skills.model import Interpreter, Skill
 
@@ -88,9 +88,13 @@ class Lookup:
             known = self._voices[key] = listen(skill, self._layers, version)
         return known
 
-    def place(self, skill: Skill, scratch: Path) -> Place:
-        """Describe where a run of a skill happens. Raises UsageError when the workspace is no more what it was."""
-        if os.path.realpath(self._workspace) != str(self._workspace) or not self._workspace.is_dir():
+    def place(self, skill: Skill, scratch: Path, resolver: Resolver) -> Place:
+        """Describe where a run of a skill happens. Raises UsageError when the workspace is no more what it was.
+
+        `resolver` is the picture of the disk that is decided by.
+        """
+        there = resolver.follow(str(self._workspace))
+        if there.links or not there.is_dir:
             message = f"the workspace `{self._workspace}` was replaced by something else, or is gone"
             raise UsageError(error("workspace-gone", message, help="name a workspace that stays"))
         return Place(

@@ -20,6 +20,7 @@ from skillrun.launch.tracing import trace
 from skillrun.launch.verdict import Verdict, judge
 from skillrun.permissions.decide import decide
 from skillrun.permissions.flags import Flags
+from skillrun.permissions.resolve import Resolver
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import complete, first_parts
 from skillrun.sandbox.environment import OUTPUT
@@ -96,7 +97,8 @@ class Pipeline:
                     listener.on_plan(ready, plan)
                 listener = replace(listener, on_start=traced.watching(listener.on_start), told=traced.told)
                 outcome = proof.enter_context(self._drive(plan, call, listener, ready))
-            plan = replace(plan, warnings=(*plan.warnings, *traced.problems()))
+            if problems := traced.problems():
+                plan = replace(plan, warnings=(*plan.warnings, *problems))
             verdict = judge(outcome, ready.policy)
             told = traced.suspects(plan, ready.policy, chosen.probe) if failed(verdict) else ()
             if listener.collect is not None:
@@ -166,9 +168,10 @@ class Pipeline:
         found = self.lookup.find(call.skill)
         subject = self.lookup.subject(found, call.script, call.arguments)
         version = digest(found.path)
-        place = self.lookup.place(found, scratch)
+        resolver = Resolver()
+        place = self.lookup.place(found, scratch, resolver)
         flags = call.flags or Flags()
-        grant = self._grant(call, found, version, place, flags)
+        grant = self._grant(call, found, version, place, flags, resolver=resolver)
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
         named = obeyed(grant.capabilities.fs_write, inside, self.surroundings)
         inside = replace(inside, complete=inside.complete and named.complete)
@@ -178,8 +181,17 @@ class Pipeline:
         policy = complete(grant, place, subject, guarded=guarded, found=inside)
         return Ready(found, version, subject, place, grant, policy, inside, flags)
 
-    def _grant(self, call: Call, found: Skill, version: str, place: Place, flags: Flags) -> Grant:
-        """Decide what a call may do."""
+    def _grant(
+        self,
+        call: Call,
+        found: Skill,
+        version: str,
+        place: Place,
+        flags: Flags,
+        *,
+        resolver: Resolver | None = None,
+    ) -> Grant:
+        """Decide what a call may do, by a picture of the disk or by one of its own."""
         return decide(
             found,
             self.layers,
@@ -189,4 +201,5 @@ class Pipeline:
             arguments=call.arguments if call.typed else (),
             named=call.named,
             voice=self.lookup.voice(found, version),
+            resolver=resolver,
         )

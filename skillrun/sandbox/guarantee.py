@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skillrun.permissions.grant import Requirement
 
@@ -42,9 +42,8 @@ class Guarantees:
 
     def items(self) -> Iterator[tuple[str, State]]:
         """Give the guarantees by the names of the JSON shape, in the order of DESIGN 8."""
-        for field in fields(self):
-            if field.name not in {"signals", "network_asked"}:
-                yield field.name.replace("_", "-"), getattr(self, field.name)
+        for name, attribute in _NAMES.items():
+            yield name, getattr(self, attribute)
 
     def missing(self, requirement: Requirement) -> tuple[str, ...]:
         """Name the guarantees that a requirement needs and that are not enforced."""
@@ -53,12 +52,19 @@ class Guarantees:
         needed = {"fs-read", "fs-write", "network", "environment"}
         if requirement is Requirement.FULL:
             needed |= {"ipc", "processes", "limits"}
-        lacking = [name for name, state in self.items() if name in needed and state is not State.ENFORCED]
+        lacking = [name for name, state in self.items() if state is not State.ENFORCED and name in needed]
         if self.network_asked and "network" in lacking:
             lacking.remove("network")
         if self.signals is not State.ENFORCED and "ipc" not in lacking:
             lacking.append("ipc")
         return tuple(lacking)
+
+
+_NAMES: Final = {
+    field.name.replace("_", "-"): field.name
+    for field in fields(Guarantees)
+    if field.name not in {"signals", "network_asked"}
+}
 
 
 def written(policy: Policy) -> State:

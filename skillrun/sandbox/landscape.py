@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillrun.errors import ConfigError
@@ -21,6 +20,7 @@ from skillrun.sandbox.walk import Walker, link_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from skillrun.permissions.access import Pin
     from skillrun.sandbox.policy import PathRule, Policy
@@ -75,8 +75,10 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
         spots = _spots({*roots, policy.cwd}, walker)
         for rule in policy.rules:
             _check_present(rule, spots)
-        kept = _strictest(_with_links(policy.kept, roots, walker))
-        present = {entry.path: found for entry in kept if (found := walker.look(entry.path)) is not None}
+        looked = {entry.path: walker.look(entry.path) for entry in policy.kept}
+        kept = _strictest(_with_links(policy.kept, looked, roots, walker))
+        looked.update((entry.path, walker.look(entry.path)) for entry in kept if entry.path not in looked)
+        present = {path: found for path, found in looked.items() if found is not None}
         spots.update((path, _spot(found)) for path, found in present.items())
         ends = {path: end for path in present if spots[path].link and (end := _end(path, walker))}
         between = {
@@ -113,14 +115,19 @@ def hold(pins: Iterable[Pin], landscape: Landscape) -> None:
             raise ConfigError(error("path-vanished", message))
 
 
-def _with_links(kept: Sequence[Kept], roots: Sequence[Path], walker: Walker) -> Iterator[Kept]:
+def _with_links(
+    kept: Sequence[Kept],
+    looked: Mapping[Path, os.stat_result | None],
+    roots: Sequence[Path],
+    walker: Walker,
+) -> Iterator[Kept]:
     """Give kept paths; of one that is or lies behind links, every node and the physical path as well.
 
     Keeping only what a link leads to would leave the node to be replaced, and the other way round.
     """
     for entry in kept:
         yield entry
-        found = walker.look(entry.path)
+        found = looked[entry.path]
         direct = found is not None and not stat.S_ISLNK(found.st_mode)
         if direct or (found is None and walker.first_link(entry.path) is None):
             continue
@@ -188,7 +195,7 @@ def _spot(found: os.stat_result) -> Spot:
 def _target(path: Path) -> str | None:
     """Return where a link node leads, None when it is none any more."""
     try:
-        return str(path.readlink())
+        return os.readlink(path)  # noqa: PTH115 - text, and on the path of every run
     except OSError:
         return None
 
@@ -196,7 +203,7 @@ def _target(path: Path) -> str | None:
 def _program(path: str) -> Spot | None:
     """Look at the program to execute, through its links."""
     try:
-        found = Path(path).stat()
+        found = os.stat(path)  # noqa: PTH116 - on the path of every run
     except OSError:
         return None
     return Spot(found.st_dev, found.st_ino, folder=False)

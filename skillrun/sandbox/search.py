@@ -8,6 +8,7 @@ The search is bounded; what follows where it could not be finished is the policy
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ class _Findings:
             self.bases.add(folder)
         if "SKILL.md" in seen:
             self.skills.add(folder)
-        if any(seen >= shape for shape in _BARE) and not folder.endswith("/.git"):
+        if "HEAD" in seen and any(seen >= shape for shape in _BARE) and not folder.endswith("/.git"):
             self.bare.add(folder)
         return below
 
@@ -122,9 +123,14 @@ def standing_above(roots: Iterable[Path]) -> tuple[tuple[Path, str], ...]:
     A script could not make one, so what is absent does not matter. This looks at the disk.
     """
     places = sorted({os.fspath(folder).rstrip("/") for root in roots for folder in root.parents})
-    names = [(line["name"].rstrip("/"), line["why"]) for line in resources.table("protected")["names"]]
-    found = ((f"{place}/{name}", why) for place in places for name, why in names)
+    found = ((f"{place}/{name}", why) for place in places for name, why in _protected_names())
     return tuple((Path(text), why) for text, why in found if os.path.lexists(text))
+
+
+@functools.cache
+def _protected_names() -> tuple[tuple[str, str], ...]:
+    """Return every protected name with its reason."""
+    return tuple((line["name"].rstrip("/"), line["why"]) for line in resources.table("protected")["names"])
 
 
 def _paths(folders: Iterable[str]) -> tuple[Path, ...]:

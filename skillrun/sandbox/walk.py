@@ -33,7 +33,9 @@ class Walker:
 
     def __exit__(self, *_: object) -> None:
         while self._folders:
-            self._forget()
+            descriptor = self._folders.popitem()[1]
+            if descriptor is not None:
+                os.close(descriptor)
 
     def folder(self, path: str) -> int | None:
         """Return a descriptor of a folder; None when it is absent, no folder, or behind a link.
@@ -41,6 +43,9 @@ class Walker:
         The descriptor is open until other folders are asked for. Raises OSError when the process can't
         open more.
         """
+        if path in self._folders:
+            descriptor = self._folders[path] = self._folders.pop(path)  # now the latest
+            return descriptor
         missing = []
         place = path
         while place not in self._folders and place != "/":
@@ -78,7 +83,7 @@ class Walker:
 
     def look(self, path: Path) -> os.stat_result | None:
         """Return what lies at a physical path, a link as itself; None when nothing does or a link is on the way."""
-        text = os.fspath(path)
+        text = str(path)
         above, _, name = text.rpartition("/")
         parent = self.folder(above or "/")
         if parent is None:

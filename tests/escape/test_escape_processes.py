@@ -324,8 +324,9 @@ print('processes', os.listdir('/proc'))
         assert "processes" not in run.out
     else:  # the run's own init: its command line is no secret, and it is all there is to see
         told = {line for line in run.out.splitlines() if line.startswith("read")}
-        # As root the list of its descriptors shows as well, one number: where each leads does not.
-        known = ("read cmdline", "read status", "read comm", "read ['3']")
+        # As root the list of its descriptors shows as well, two numbers (what it tells the launcher and the owner by): where
+        # each leads does not.
+        known = ("read cmdline", "read status", "read comm", "read ['3', '4']")
         assert all(line.startswith(known) for line in told), told
         assert "'self'" in run.out
         assert not {str(os.getpid()), str(os.getppid())} & set(run.out.split("processes")[1].split("'"))

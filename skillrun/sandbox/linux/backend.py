@@ -148,6 +148,7 @@ def _single_files(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
 
 def _kept(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
     """Warn of grants that what is kept overrules, and of kept files with other names, which nothing finds."""
+    writes = [rule for rule in policy.rules if rule.access is Access.WRITE and rule.path != policy.scratch]
     for kept in landscape.kept:
         spot = landscape.spots.get(kept.path)
         if spot is None:
@@ -158,9 +159,8 @@ def _kept(policy: Policy, landscape: Landscape) -> Iterator[Problem]:
                 f"`{kept.path}` is kept from the script and has {spot.names} names (hard links); another one may be granted",
                 help="find them with `find -samefile`",
             )
-        for rule in policy.rules:
-            over = kept.path == rule.path or below(rule.path, kept.path)
-            if over and rule.access is Access.WRITE and rule.path != policy.scratch:
+        for rule in writes:
+            if kept.path == rule.path or below(rule.path, kept.path):
                 yield warning(
                     "grant-overruled",
                     f"`{rule.path}` is granted for writing and stays as it is: `{kept.path}` must not be changed, "

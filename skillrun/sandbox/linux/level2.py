@@ -67,7 +67,7 @@ def base(probe: Probe, *, network: bool, unix: bool = True) -> str:
             # No right over TCP: without a network granted there is only the run's own loopback to talk over.
             "masks": [rights.handled("fs", abi), 0, rights.handled("scope", abi)],
             "filter": assemble(conditions).hex(),
-            "places": _system(probe, network=network),
+            "places": list(_system(probe, network=network)),
             "devices": [p.path for p in probe.system if p.device and (network or not p.network)],
             "links": [list(link) for link in probe.links],
             "rights": {name: rights.access(name, abi) for name in ("read", "write", "device")},
@@ -75,10 +75,11 @@ def base(probe: Probe, *, network: bool, unix: bool = True) -> str:
     )
 
 
-def _system(probe: Probe, *, network: bool) -> list[str]:
+@functools.lru_cache(maxsize=64)
+def _system(probe: Probe, *, network: bool) -> tuple[str, ...]:
     """List the paths of the system that every run can read."""
     usable = (place for place in probe.system if network or not place.network)
-    return [place.path for place in usable if not place.device and place.path not in _OWN_FILES]
+    return tuple(place.path for place in usable if not place.device and place.path not in _OWN_FILES)
 
 
 def limits(policy: Policy, probe: Probe) -> list[list[int]]:
@@ -156,7 +157,7 @@ def _roots(policy: Policy, existing: Sequence[Kept], landscape: Landscape) -> di
 
 def _mode(marks: dict[Path, str], path: Path) -> str | None:
     """Return how a path comes out: by its own mark or the nearest above it."""
-    return next((marks[place] for place in (path, *path.parents) if place in marks), None)
+    return marks.get(path) or next((marks[place] for place in path.parents if place in marks), None)
 
 
 def additions(policy: Policy, landscape: Landscape, probe: Probe) -> dict[str, Any]:
