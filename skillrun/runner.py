@@ -18,6 +18,7 @@ from skillrun.permissions.resolve import Resolver
 from skillrun.permissions.workspace import check_workspace
 from skillrun.running.admission import AT_ONCE, WAITING, Admission
 from skillrun.running.call import Call, Progress, Reply
+from skillrun.running.decisions import Decisions
 from skillrun.running.guards import Guards
 from skillrun.running.jobs import Jobs
 from skillrun.running.listener import NOBODY, Listener
@@ -113,6 +114,7 @@ class Runner:
             layers=self.layers,
             choice=self._choice,
             lookup=self._lookup,
+            decisions=Decisions(self._lookup, self.layers),
             guards=self._guards,
             surroundings=Surroundings(self.host.home, self.host.environ),
             scratches=self._scratches,
@@ -262,7 +264,8 @@ class Runner:
         """Return the most that a run of a skill of that digest can be granted here; raises as a run does."""
         voice = self._lookup.voice(skill, version)
         resolver = resolver or Resolver()
-        place = self._lookup.place(skill, NO_SCRATCH, resolver)
+        self._lookup.check_workspace(resolver)
+        place = self._lookup.place(skill, NO_SCRATCH)
         found = outline(skill, self.layers, place, digest=version, voice=voice, resolver=resolver)
         lenient = self._choice.allow_unconfined or self._choice.require is Requirement.NONE
         return replace(found, confined=found.confined and not lenient)

@@ -15,6 +15,7 @@ import socket
 import stat
 
 from . import calls, landlock
+from .words import parse
 
 try:
     from _sha2 import sha256  # type: ignore[import-not-found] # no stub; hashlib would load OpenSSL
@@ -251,7 +252,7 @@ def read_plan(descriptor: int) -> dict[str, Any]:
         # Reading from anything else, such as a socket, could wait for ever.
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("a plan comes in a file")
-        plan = json.loads(_whole(descriptor, found.st_size))
+        plan = parse(_whole(descriptor, found.st_size))
     finally:
         os.close(descriptor)
     if not isinstance(plan, dict):

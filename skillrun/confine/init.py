@@ -71,7 +71,7 @@ def rule_over(plan: dict[str, Any], *, descriptors: list[int], report: int, root
         leader = os.posix_spawn(
             plan["argv"][0], plan["argv"], plan["env"], setsid=True, setsigdef=_DEFAULTED, setsigmask=[]
         )
-        os.write(report, json.dumps({"proc": root.fresh_proc}).encode() + b"\n")
+        os.write(report, b'{"proc": %s}\n' % (b"true" if root.fresh_proc else b"false"))
         for number in range(first):
             os.close(number)  # else the pipes would never reach their end
         ended, asked = _wait(leader)

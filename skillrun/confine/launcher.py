@@ -14,6 +14,7 @@ import time
 from . import calls, supervise
 from .run import Run
 from .stock import Stock
+from .words import parse
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Launcher:
             self._refuse(channel, descriptors, cut=cut)
             return True
         try:
-            run = self._start(json.loads(words), channel, rest)
+            run = self._start(parse(words), channel, rest)
         except Exception as problem:  # noqa: BLE001 - one bad request must not end everybody's runs
             refusal = {
                 "stage": "plan",
@@ -216,7 +217,7 @@ class Launcher:
         """
         dead: OSError | None = None
         for spare in self._stock.leaders(terms):
-            self._send(run.control, {"event": "leader", "pid": spare.pid}, spare.death)
+            self._send(run.control, spare.announcement, spare.death)
             try:
                 run.start(spare, launcher=self._own_death, descriptors=descriptors)
             except OSError as problem:
@@ -336,12 +337,11 @@ class Launcher:
         return bool(strays)
 
     @staticmethod
-    def _send(control: socket.socket, message: dict[str, Any], *descriptors: int | None) -> None:
+    def _send(control: socket.socket, message: dict[str, Any] | bytes, *descriptors: int | None) -> None:
         """Send a message to the owner, who may be gone."""
+        words = message if isinstance(message, bytes) else json.dumps(message).encode()
         try:
-            socket.send_fds(
-                control, [json.dumps(message).encode()], [one for one in descriptors if one is not None]
-            )
+            socket.send_fds(control, [words], [one for one in descriptors if one is not None])
         except OSError:
             pass
 

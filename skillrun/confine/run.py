@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import signal
 import time
 
 from . import calls, child, supervise, watch
+from .words import parse
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Run:
         except BlockingIOError:
             return False
         for line in words.splitlines():
-            message = json.loads(line)
+            message = parse(line)
             if "stage" in message:
                 self.failure = message
             elif "status" in message:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import json
 import os
 import select
 import signal
@@ -51,6 +52,8 @@ class Spare:
                 with child.never_returning():
                     _wait(theirs.fileno(), launcher=launcher, base=base, ids=ids, foreseen=foreseen)
             self.death = _death(self.pid)
+            # Written now: when it is needed the script waits for it.
+            self.announcement = json.dumps({"event": "leader", "pid": self.pid}).encode()
         except OSError:
             self._socket.close()
             raise

@@ -6,13 +6,13 @@ with the frame of the last one and the scratch folder that comes next: it fits t
 
 from __future__ import annotations
 
-import json
 import os
 import select
 
 from . import child
 from .leader import Foreseen
 from .spare import Spare
+from .words import parse
 
 TYPE_CHECKING = False  # importing typing would cost 3 ms of every start
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Stock:
         """Take a base or a frame that later runs refer to by its number."""
         try:
             known = child.read_plan(descriptor)
-            message = json.loads(words)
+            message = parse(words)
             if "frame" in message:
                 self._frames[int(message["frame"])] = known
                 if len(self._frames) > _MOST_FRAMES:

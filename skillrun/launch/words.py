@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any, Final
+
+from skillrun.confine.words import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,7 @@ def understood(words: bytes) -> Mapping[str, Any] | None:
     reason or None, counts and sizes; `over` is the same, told by an init that is all that is left. A launcher that says anything else is broken, and is not believed.
     """
     try:
-        message = json.loads(words)
+        message = parse(words)
     except (ValueError, RecursionError):
         return None
     if not isinstance(message, dict):

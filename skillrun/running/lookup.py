@@ -88,15 +88,15 @@ class Lookup:
             known = self._voices[key] = listen(skill, self._layers, version)
         return known
 
-    def place(self, skill: Skill, scratch: Path, resolver: Resolver) -> Place:
-        """Describe where a run of a skill happens. Raises UsageError when the workspace is no more what it was.
-
-        `resolver` is the picture of the disk that is decided by.
-        """
+    def check_workspace(self, resolver: Resolver) -> None:
+        """Raise UsageError when the workspace is no more what it was, by the picture of the disk that is decided by."""
         there = resolver.follow(str(self._workspace))
         if there.links or not there.is_dir:
             message = f"the workspace `{self._workspace}` was replaced by something else, or is gone"
             raise UsageError(error("workspace-gone", message, help="name a workspace that stays"))
+
+    def place(self, skill: Skill, scratch: Path) -> Place:
+        """Describe where a run of a skill happens."""
         return Place(
             workspace=self._workspace,
             skill=skill.path,

@@ -18,9 +18,7 @@ from skillrun.launch.scratches import Scratches, root_of
 from skillrun.launch.system_log import suspects as logged
 from skillrun.launch.tracing import trace
 from skillrun.launch.verdict import Verdict, judge
-from skillrun.permissions.decide import decide
 from skillrun.permissions.flags import Flags
-from skillrun.permissions.resolve import Resolver
 from skillrun.sandbox.choose import Choice, choose
 from skillrun.sandbox.complete import complete, first_parts
 from skillrun.sandbox.environment import OUTPUT
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from skillrun.permissions.layers import Layers
     from skillrun.permissions.place import Place
     from skillrun.running.call import Call
+    from skillrun.running.decisions import Decisions
     from skillrun.running.guards import Guards
     from skillrun.running.listener import Listener
     from skillrun.running.lookup import Lookup
@@ -57,6 +56,7 @@ class Pipeline:
     layers: Layers
     choice: Choice
     lookup: Lookup
+    decisions: Decisions
     guards: Guards
     surroundings: Surroundings
     scratches: Scratches
@@ -168,10 +168,8 @@ class Pipeline:
         found = self.lookup.find(call.skill)
         subject = self.lookup.subject(found, call.script, call.arguments)
         version = digest(found.path)
-        resolver = Resolver()
-        place = self.lookup.place(found, scratch, resolver)
-        flags = call.flags or Flags()
-        grant = self._grant(call, found, version, place, flags, resolver=resolver)
+        place = self.lookup.place(found, scratch)
+        grant = self.decisions.decide(found, version, place, call)
         inside = search({*grant.capabilities.fs_read, found.path}, first_parts())
         named = obeyed(grant.capabilities.fs_write, inside, self.surroundings)
         inside = replace(inside, complete=inside.complete and named.complete)
@@ -179,27 +177,8 @@ class Pipeline:
             (*named.paths, *standing_above(grant.capabilities.fs_write))
         )
         policy = complete(grant, place, subject, guarded=guarded, found=inside)
-        return Ready(found, version, subject, place, grant, policy, inside, flags)
+        return Ready(found, version, subject, place, grant, policy, inside, call.flags or Flags())
 
-    def _grant(
-        self,
-        call: Call,
-        found: Skill,
-        version: str,
-        place: Place,
-        flags: Flags,
-        *,
-        resolver: Resolver | None = None,
-    ) -> Grant:
-        """Decide what a call may do, by a picture of the disk or by one of its own."""
-        return decide(
-            found,
-            self.layers,
-            place,
-            digest=version,
-            flags=flags,
-            arguments=call.arguments if call.typed else (),
-            named=call.named,
-            voice=self.lookup.voice(found, version),
-            resolver=resolver,
-        )
+    def _grant(self, call: Call, found: Skill, version: str, place: Place, flags: Flags) -> Grant:
+        """Decide what a call might do with other flags."""
+        return self.decisions.afresh(found, version, place, replace(call, flags=flags))
