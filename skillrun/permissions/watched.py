@@ -76,12 +76,11 @@ def _answer(ask: Callable[[str], Any], path: str) -> _Answer:
 
 def _content(found: Any) -> _Answer:
     """Give what a decision reads of an answer: of a stat what it is and which one (resolve.py), else all of it."""
-    if isinstance(found, str):
-        return (found,)
-    if isinstance(found, list):
-        return tuple(found)
-    return found.st_mode, found.st_dev, found.st_ino
+    if isinstance(found, (str, list)):
+        return True, found
+    return True, found.st_mode, found.st_dev, found.st_ino
 
 
 def _fault(failure: OSError | ValueError) -> _Answer:
-    return type(failure).__name__, getattr(failure, "errno", None), str(getattr(failure, "strerror", failure))
+    """Give what a decision reads of a failure: its words, which no name or target of a link is taken for."""
+    return False, str(getattr(failure, "strerror", failure))

@@ -87,7 +87,7 @@ def test_the_disk_is_full_or_broken(arena: Arena, monkeypatch: pytest.MonkeyPatc
 
 STAGES = {
     "found": ("skillrun.running.lookup", "identity"),
-    "decided": ("skillrun.running.pipeline", "decide"),
+    "decided": ("skillrun.running.lookup", "Place"),
     "searched": ("skillrun.running.pipeline", "search"),
     "surveyed": ("skillrun.running.pipeline", "survey"),
     "to be driven": ("skillrun.running.pipeline", "Drive"),
@@ -108,6 +108,7 @@ def test_the_launcher_is_killed_at_each_stage(
 
     arena.script(NOTE)
     faults = Faults()
+    reached: list[str] = []
     for stage, (module, name) in STAGES.items():
         (arena.out / "started").unlink(missing_ok=True)
         with arena.runner(mode) as runner, faults.of(stage):
@@ -116,10 +117,15 @@ def test_the_launcher_is_killed_at_each_stage(
             original = getattr(importlib.import_module(module), name)
 
             def killing(
-                *arguments: Any, original: Any = original, runner: Runner = runner, **named: Any
+                *arguments: Any,
+                original: Any = original,
+                runner: Runner = runner,
+                stage: str = stage,
+                **named: Any,
             ) -> Any:
                 pair = runner.launcher._pair
                 assert pair is not None
+                reached.append(stage)
                 os.kill(launcher_pid(runner), signal.SIGKILL)
                 assert eventually(lambda: not pair.serves())
                 return original(*arguments, **named)
@@ -141,6 +147,7 @@ def test_the_launcher_is_killed_at_each_stage(
             arena.assert_dead()
             assert runner.run("demo").stdout.text == "fine\n"
     faults.assert_none()
+    assert set(reached) == set(STAGES)
     arena.assert_clean()
 
 
