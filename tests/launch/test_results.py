@@ -131,6 +131,8 @@ def test_an_argument_that_is_too_large_is_named(arena: Arena, mode: str) -> None
         assert result.error is not None
         assert (result.error.rule, "131072" in result.error.message) == ("arguments-too-large", True)
         assert "stdin" in (result.error.help or "")
+        assert runner.run("demo", "go.py", ["😀" * 32_767]).stdout.text == "32767\n"
+        assert runner.run("demo", "go.py", ["😀" * 32_768]).termination is Termination.REFUSED
         assert runner.run("demo", "go.py", ["x"] * 50_000).stdout.text == "50000\n"
         many = runner.run("demo", "go.py", ["x" * 100_000] * 40)
         assert many.termination is Termination.FAILED_TO_START
