@@ -35,5 +35,5 @@ def test_any_bytes_are_a_message_or_a_value_error(words: bytes) -> None:
 @pytest.mark.parametrize("words", [b"", b"{}x", b"{} {}", b" {}", b"{}\n", b"\xef\xbb\xbf{}", b"\xff", '{"a": "é"'.encode("latin-1"), b"{"])  # fmt: skip
 def test_what_stands_beside_a_message_is_refused(words: bytes) -> None:
     """Nothing comes before or behind a message, and it is UTF-8."""
-    with pytest.raises(ValueError, match="behind|Expecting|decode"):
+    with pytest.raises(ValueError, match=r"behind|Expecting|decode"):
         parse(words)
