@@ -25,8 +25,12 @@ class Watched:
     """
 
     disk: Disk = field(default_factory=HostDisk)
+    torn: bool = False  # one question had two answers: what was decided by both was decided about a disk that never was
     _seen: dict[tuple[str, str], _Answer] = field(default_factory=dict)
-    _torn: bool = False
+
+    def __len__(self) -> int:
+        """Count the questions."""
+        return len(self._seen)
 
     def lstat(self, path: str) -> os.stat_result:
         """As `os.lstat`."""
@@ -45,11 +49,8 @@ class Watched:
         return ("lstat", path) in self._seen
 
     def unchanged(self) -> bool:
-        """Ask everything once more, and tell whether every answer is what it was.
-
-        Never where one question had two answers: what was decided by both was decided about a disk that never was.
-        """
-        return not self._torn and all(
+        """Ask everything once more, and tell whether every answer is what it was; never of a torn one."""
+        return not self.torn and all(
             _answer(getattr(self.disk, question), path) == answer
             for (question, path), answer in self._seen.items()
         )
@@ -64,7 +65,8 @@ class Watched:
         return found
 
     def _keep(self, question: str, path: str, answer: _Answer) -> None:
-        self._torn = self._torn or self._seen.setdefault((question, path), answer) != answer
+        if self._seen.setdefault((question, path), answer) != answer:
+            self.torn = True
 
 
 def _answer(ask: Callable[[str], Any], path: str) -> _Answer:

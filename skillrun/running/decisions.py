@@ -6,7 +6,7 @@ the same tools again and again: where every answer is the same once more, so is 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from skillrun.permissions.decide import NO_SCRATCH, decide
@@ -20,12 +20,22 @@ if TYPE_CHECKING:
     from skillrun.permissions.grant import Grant
     from skillrun.permissions.layers import Layers
     from skillrun.permissions.place import Place
+    from skillrun.permissions.voices import Voice
     from skillrun.running.call import Call
     from skillrun.running.lookup import Lookup
     from skillrun.skills.model import Skill
 
-_MOST: Final = 256  # decisions remembered by one runner; a bound on memory
+_MOST: Final = 256  # decisions remembered by one runner, and
+_LARGEST: Final = 4_096  # questions and denied paths of one: bounds on memory
 _Key: TypeAlias = "tuple[Path, Path | None, str]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """A grant, whose voice it heard and what it was decided by; None for one that names the run's own scratch folder."""
+
+    voice: Voice
+    found: tuple[Watched, Grant] | None
 
 
 class Decisions:
@@ -34,9 +44,7 @@ class Decisions:
     def __init__(self, lookup: Lookup, layers: Layers) -> None:
         self._lookup = lookup
         self._layers = layers
-        self._known: dict[
-            _Key, tuple[Watched, Grant | None]
-        ] = {}  # None: it names the run's own scratch folder
+        self._known: dict[_Key, _Decided] = {}
 
     def decide(self, skill: Skill, version: str, place: Place, call: Call) -> Grant:
         """Return what a call of that version may do at a place. Raises as `permissions.decide` does.
@@ -46,21 +54,24 @@ class Decisions:
         if call.flags or call.named or (call.typed and call.arguments):  # a person's, or one that opens files
             return self.afresh(skill, version, place, call)
         key = skill.path, skill.root, version
-        watched, grant = self._known.get(key) or (Watched(), None)
-        if grant is not None and watched.unchanged():
-            return grant
-        if grant is None and watched.saw(str(NO_SCRATCH)):
-            return self.afresh(skill, version, place, call)
+        voice = self._lookup.voice(skill, version)
+        known = self._known.get(key)
+        if known is not None and known.voice is voice:
+            if known.found is None:
+                return self.afresh(skill, version, place, call)
+            watched, grant = known.found
+            if watched.unchanged():
+                return grant
         watched = Watched()
         # Every run has another scratch folder. In place of it stands a name that nothing has, so that whoever follows it is seen.
         grant = self._decide(skill, version, replace(place, scratch=NO_SCRATCH), call, Resolver(watched))
-        if len(self._known) >= _MOST:
-            self._known.clear()
-        if watched.saw(str(NO_SCRATCH)):
-            self._known[key] = watched, None
-            return self.afresh(skill, version, place, call)
-        self._known[key] = watched, grant
-        return grant
+        own = watched.saw(str(NO_SCRATCH))
+        if own or (not watched.torn and len(watched) + len(grant.denied) <= _LARGEST):
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[key] = _Decided(voice, None if own else (watched, grant))
+        # A torn one is not given out either: it may have followed what it should not have.
+        return self.afresh(skill, version, place, call) if own or watched.torn else grant
 
     def afresh(self, skill: Skill, version: str, place: Place, call: Call) -> Grant:
         """Decide by the disk as it is now, whatever is remembered."""

@@ -39,7 +39,7 @@ class Lookup:
         self._layers = layers
         self._named_roots = named_roots
         self._interpreters: dict[Command, tuple[tuple[int, ...], Interpreter]] = {}
-        self._voices: dict[tuple[Path, Path | None, str], Voice] = {}
+        self._voices: dict[tuple[Path, Path | None, str], tuple[Skill, Voice]] = {}
 
     def find(self, skill: Skill | Path | str) -> Skill:
         """Return a skill given as itself, by its folder (a Path, or text with a slash), or by its key.
@@ -79,14 +79,18 @@ class Lookup:
         )
 
     def voice(self, skill: Skill, version: str) -> Voice:
-        """Listen to a skill and to the operator about it; once for each version of a skill."""
+        """Listen to a skill and to the operator about it; once for each version of a skill, as the same object.
+
+        The version does not tell all: a skill is called by the link it was found by where it has no name, and a SKILL.md
+        that is a link counts by what the link says.
+        """
         key = (skill.path, skill.root, version)
         known = self._voices.get(key)
-        if known is None:
+        if known is None or (known[0] is not skill and known[0] != skill):
             if len(self._voices) >= _MOST_VOICES:
                 self._voices.clear()
-            known = self._voices[key] = listen(skill, self._layers, version)
-        return known
+            known = self._voices[key] = skill, listen(skill, self._layers, version)
+        return known[1]
 
     def check_workspace(self, resolver: Resolver) -> None:
         """Raise UsageError when the workspace is no more what it was, by the picture of the disk that is decided by."""

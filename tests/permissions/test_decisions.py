@@ -16,8 +16,9 @@ import skillrun.running.decisions as room
 from skillrun import Host, Runner
 from skillrun.errors import SkillrunError, UsageError
 from skillrun.permissions.access import NamedPath
-from skillrun.permissions.decide import decide
+from skillrun.permissions.decide import NO_SCRATCH, decide
 from skillrun.permissions.flags import Flags
+from skillrun.permissions.resolve import HostDisk
 from skillrun.running.call import Call
 from skillrun.running.decisions import Decisions
 from skillrun.running.lookup import Lookup
@@ -174,6 +175,83 @@ def test_an_operator_may_name_the_scratch_folder_as_well(
         assert [one.path for one in grant.denied if one.path.name == "no"] == [
             scene.top / "runs" / run / "no"
         ]
+
+
+@pytest.mark.parametrize("more", ["", '"${scratch}/w/"'], ids=["plain", "scratch"])
+def test_a_decision_that_saw_the_disk_change_is_made_anew(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    """A name that appears between two looks at it: neither given out nor remembered, and no folder of another name made."""
+    out, other = desk.scene.workspace / "out", desk.scene.workspace / "OUT"
+    looks: list[str] = []
+
+    def flickering(path: str) -> os.stat_result:
+        if path == str(other):
+            looks.append(path)
+            if len(looks) % 2:
+                raise FileNotFoundError(2, "No such file or directory", path)
+            return os.lstat(out)
+        return os.lstat(path)
+
+    skill = desk.scene.make(f'fs_read: ["./out", "./OUT"]\nfs_write: [{more}]')
+    with monkeypatch.context() as patch:
+        patch.setattr(HostDisk, "lstat", staticmethod(flickering))
+        for run in ("1", "2"):
+            grant = desk.grant(skill, run=run)
+            seen = (*grant.capabilities.fs_read, *(one.resolved for one in grant.refused))
+            assert str(NO_SCRATCH) not in "".join(map(str, seen))
+            assert (f"runs/{run}/w" in "".join(map(str, seen))) == bool(more)
+    assert len(looks) >= 4
+    assert len(desk.made) == (4 if not more else 3)
+    assert not any(known.found for known in desk.decisions._known.values())
+
+
+def test_a_skill_that_has_two_names_is_decided_about_by_each(scene: Scene) -> None:
+    """What an operator says about one name of a folder holds for that one, whichever was called first."""
+    roots = scene.home / "skills"
+    demo = roots / "demo"
+    (demo / "scripts").mkdir()
+    (demo / "SKILL.md").write_text("---\nname: My Skill\ndescription: d\nfs_read: [./in]\n---\n")
+    (demo / "scripts/a.sh").write_text("#!/bin/sh\n")
+    demo.rename(scene.top / "kept")
+    for name in ("limited", "other"):
+        (roots / name).symlink_to(scene.top / "kept")
+    scene.ceiling = scene.write(
+        "c.yaml", 'sandbox: {fs_read: ["${workspace}"]}\nskills: {limited: {ceiling: {fs_read: []}}}\n'
+    )
+    (scene.workspace / "in").write_text("x")
+    layers = scene.layers()
+    for order in (("limited", "other"), ("other", "limited")):
+        lookup = Lookup(workspace=scene.workspace, host=Host(home=scene.home), layers=layers, named_roots=())
+        decisions = Decisions(lookup, layers)
+        for name in order * 2:
+            skill = lookup.find(roots / name)
+            assert (skill.key, skill.path.name) == (name, "kept")
+            found = decisions.decide(skill, DIGEST, scene.place, Call(skill)).capabilities.fs_read
+            assert found == (set() if name == "limited" else {scene.workspace / "in"}), order
+
+
+def test_a_skill_that_reads_otherwise_under_the_same_digest(desk: Desk) -> None:
+    """A SKILL.md that is a link counts by its target's name: what it holds now is what is decided about, both ways."""
+    for _ in range(2):
+        for name in ("data", "out"):
+            (desk.scene.workspace / name).mkdir(exist_ok=True)
+            skill = desk.scene.make(f'fs_read: ["${{workspace}}/{name}"]')
+            assert desk.scene.reads(desk.grant(skill)) == {name}
+            assert desk.scene.reads(desk.anew(skill)) == {name}
+
+
+def test_what_is_too_large_is_not_remembered(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A skill that makes a decision long has it made each time, and the memory of a runner does not grow by it."""
+    monkeypatch.setattr(room, "_LARGEST", 100)
+    names = ", ".join(f"./data/{number}" for number in range(100))
+    (desk.scene.workspace / "data").mkdir()
+    skill = desk.scene.make(f"fs_read: [{names}]")
+    for _ in range(2):
+        assert len(desk.grant(skill).capabilities.fs_read) == 100
+    assert (len(desk.made), desk.decisions._known) == (2, {})
+    small = desk.scene.make("")
+    assert desk.grant(small) is desk.grant(small)
 
 
 def test_a_workspace_that_is_replaced_is_refused_each_time(desk: Desk) -> None:
