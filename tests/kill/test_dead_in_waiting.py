@@ -42,8 +42,8 @@ def test_what_our_own_parent_of_orphans_has_not_come_to_is_not_the_scripts(arena
     arena.script(ORPHANS)
     with arena.runner(mode) as runner:
         handle = runner.start(Call("demo"))
-        assert eventually((arena.out / "ready").exists, 20)
-        assert handle.pid is not None
+        # The script may be there before its owner has come to the word that it started.
+        assert eventually(lambda: (arena.out / "ready").exists() and handle.pid is not None, 20)
         os.kill(handle.pid, signal.SIGSTOP)
         (arena.out / "go").touch()
         assert eventually((arena.out / "forked").exists, 20)

@@ -149,7 +149,7 @@ def test_ending_a_world_returns_when_all_of_it_is_dead(arena: Arena) -> None:
             ready = threading.Event()
             handle = runner.start(Call("demo", timeout=60), on_output=lambda *_, ready=ready: ready.set())
             assert ready.wait(20)
-            assert handle.pid is not None
+            assert eventually(lambda handle=handle: handle.pid is not None)
             assert arena.survivors()
             end_world(handle.pid)
             assert not arena.survivors()

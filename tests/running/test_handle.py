@@ -26,8 +26,7 @@ def test_a_run_beside_its_caller(arena: Arena, monkeypatch: pytest.MonkeyPatch, 
     told: list[bytes] = []
     with arena.runner(mode) as runner:
         run = runner.start(Call("demo", timeout=60), on_output=lambda _, chunk: told.append(chunk))
-        assert eventually(lambda: b"".join(told) == b"ready\n", 10)
-        assert run.pid is not None
+        assert eventually(lambda: b"".join(told) == b"ready\n" and run.pid is not None, 10)
         assert state(run.pid) not in {"", "Z"}
         with pytest.raises(TimeoutError, match="not over"):
             run.wait(0.01)
