@@ -284,10 +284,12 @@ def test_parts_killed_between_runs_are_replaced(arena: Arena, part: str, mode: s
     """The next run works, as often as it happens, and leaves no zombie, folder or descriptor."""
     arena.script("print('fine')\n")
     with arena.runner(mode) as runner:
-        for _ in range(3):
+        for turn in range(3):
             result = runner.run("demo", "go.py")
             assert (result.error, result.stdout.text) == (None, "fine\n")
-            assert mode == "passthrough" or eventually(lambda: len(spare_pids(runner)) == 1)
+            # A launcher that lives on has the next run's world built as well, once the same came twice.
+            ready = 2 if (mode, part) == ("level-2", "spare") and turn else 1
+            assert mode == "passthrough" or eventually(lambda ready=ready: len(spare_pids(runner)) == ready)
             victims = {
                 "launcher": [launcher_pid(runner)],
                 "warden": [warden_pid(runner)],
