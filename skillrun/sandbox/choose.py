@@ -59,7 +59,7 @@ def choose(policy: Policy, layers: Layers, probe: Probe, choice: Choice) -> Chos
         return Chosen(passthrough, probe)
     requirement = required(policy, layers, choice)
     wanted = choice.backend or ("seatbelt" if probe.platform == "darwin" else "linux")
-    candidates = [b for b in BACKENDS if b.name == wanted and b.name != passthrough.name]
+    candidates = [] if wanted == passthrough.name else [b for b in BACKENDS if b.name == wanted]
     reasons: list[Problem] = []
     for backend in candidates:
         lacking = backend.problems(probe)

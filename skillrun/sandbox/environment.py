@@ -47,6 +47,6 @@ def environment(
     }
     granted = grant.capabilities.env
     for name, value in caller.items():
-        if name in granted or name == "TZ" or name.startswith("LC_"):
+        if name in granted or name == "TZ" or name[:3] == "LC_":
             values.setdefault(name, value)
     return tuple(sorted(values.items()))
