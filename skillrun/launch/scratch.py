@@ -47,7 +47,21 @@ def make_scratch(root: Path) -> Path:
 
 def remove_scratch(path: Path) -> bool:
     """Remove a scratch folder, whatever the script made of it; return whether it is gone."""
-    return remove(str(path))
+    return _remove_unused(path) or remove(str(path))
+
+
+def _remove_unused(path: Path) -> bool:
+    """Remove a scratch folder that holds no more than it was made with, as most runs leave it; never through a link."""
+    try:
+        folder = os.open(path, _FOLDER)
+        try:
+            os.rmdir(OUTPUT, dir_fd=folder)
+        finally:
+            os.close(folder)
+        os.rmdir(path)  # noqa: PTH106 - the hot path of every run
+    except OSError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
