@@ -167,6 +167,19 @@ def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     assert (target / "file").read_text() == "keep"
 
 
+def test_an_unused_folder_is_removed_by_itself_and_never_through_a_link(tmp_path: Path) -> None:
+    """What is as it was made goes at once; a link in place of the folder, or of `output` in it, costs its target nothing."""
+    (tmp_path / "target/output").mkdir(parents=True)
+    assert remove_scratch(make_scratch(tmp_path))
+    (tmp_path / "link").symlink_to("target")
+    assert not remove_scratch(tmp_path / "link")
+    made = make_scratch(tmp_path)
+    (made / "output").rmdir()
+    (made / "output").symlink_to(tmp_path / "target/output")
+    assert remove_scratch(made)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link", "output", "target"]
+
+
 @pytest.mark.parametrize("user", USERS)
 def test_names_made_to_confuse(open_path: Path, user: int) -> None:
     """Names the remover itself uses, names that are not UTF-8, pipes, sockets, many entries, wide and deep."""
