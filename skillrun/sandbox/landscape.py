@@ -81,14 +81,10 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
         present = {path: found for path, found in looked.items() if found is not None}
         spots.update((path, _spot(found)) for path, found in present.items())
         ends = {path: end for path in present if spots[path].link and (end := _end(path, walker))}
-        tops = tuple(
-            f"{root}/".replace("//", "/") for root in roots
-        )  # asked at once: mostly nothing is below one
         between = {
             folder
-            for path in present
-            if str(path).startswith(tops)
             for root in roots
+            for path in present
             if below(path, root)
             for folder in _between(root, path)
         }

@@ -33,9 +33,7 @@ class Walker:
 
     def __exit__(self, *_: object) -> None:
         while self._folders:
-            descriptor = self._folders.popitem()[1]
-            if descriptor is not None:
-                os.close(descriptor)
+            self._forget()
 
     def folder(self, path: str) -> int | None:
         """Return a descriptor of a folder; None when it is absent, no folder, or behind a link.
@@ -44,8 +42,7 @@ class Walker:
         open more.
         """
         if path in self._folders:
-            descriptor = self._folders[path] = self._folders.pop(path)  # now the latest
-            return descriptor
+            return self._folders[path]
         missing = []
         place = path
         while place not in self._folders and place != "/":

@@ -231,3 +231,15 @@ def test_a_grant_that_what_is_kept_overrules_is_told(scene: Scene) -> None:
     front = "fs_write: [.githooks]"
     run = blocks_change(scene, "open(args[0], 'a').write('# changed')", hook, front=front)
     assert "grant-overruled" in run.rules
+
+
+def test_nothing_is_told_where_what_is_kept_takes_nothing_away(scene: Scene) -> None:
+    """Reading a protected folder is given as it was asked for, and a run's own folder lies below one that is hidden."""
+    limits(scene, 'sandbox:\n  fs_read: ["${workspace}"]\n  fs_write: ["${workspace}/out"]\n')
+    hook = scene.file(scene.workspace / ".githooks/pre-commit")
+    scene.script("print(open(args[0]).read())", front="fs_read: [.githooks]\nfs_write: [out]")
+    run = scene.confined(hook)
+    assert run.attempted
+    assert "grant-overruled" not in run.rules
+    scene.script("", front="fs_read: []")
+    assert "grant-overruled" not in scene.confined().rules

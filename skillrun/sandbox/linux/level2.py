@@ -144,14 +144,10 @@ def _in_reach(end: Path, spot: Spot, marks: dict[Path, str], system: Sequence[st
 def _roots(policy: Policy, existing: Sequence[Kept], landscape: Landscape) -> dict[Path, str]:
     """Give the policy's own paths; something kept at or above one decides about the whole of it."""
     marks: dict[Path, str] = {}
-    tops = tuple(
-        f"{kept.path}/".replace("//", "/") for kept in existing
-    )  # asked at once: mostly nothing is below one
     for rule in policy.rules:
         if rule.path not in landscape.spots:
             continue
-        within = f"{rule.path}/".replace("//", "/").startswith(tops)
-        above = [k for k in existing if within and (k.path == rule.path or below(rule.path, k.path))]
+        above = [k for k in existing if k.path == rule.path or below(rule.path, k.path)]
         if rule.own or not above:
             marks[rule.path] = WRITE if rule.access is Access.WRITE else READ
         elif all(kept.readable for kept in above):
