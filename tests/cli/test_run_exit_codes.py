@@ -139,6 +139,9 @@ def test_an_unconfined_run_is_accepted_only_in_words(desk: Desk) -> None:
     desk.skill("demo", "#!/bin/sh\necho started\n")
     refused = desk("run", "demo", "--backend", "passthrough")
     assert (refused.returncode, refused.stdout) == (125, "")
+    assert "error[backend-refused]" in refused.stderr
+    unknown = desk("run", "demo", "--backend", "landlock")
+    assert (unknown.returncode, "error[backend-unknown]" in unknown.stderr) == (125, True)
     accepted = desk("run", "demo", "--backend", "passthrough", "--allow-unconfined")
     assert (accepted.returncode, accepted.stdout) == (0, "started\n")
     assert "[passthrough, unconfined]" in accepted.stderr.splitlines()[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -426,6 +427,21 @@ def test_blocks_changing_what_runs_later_behind_a_link_from_above(scene: Scene, 
     scene.folder((scene.workspace / name).parent)
     scene.link(scene.workspace / name, leads)
     blocks_change(scene, "open(args[0], 'a').write('# changed\\n')", target, front="fs_write: [out]")
+
+
+def test_tells_of_what_runs_later_behind_a_link_from_above_that_led_nowhere(scene: Scene) -> None:
+    """A protected name above the write root is a link to what the script can make: it is prevented or told of (law 8)."""
+    scene.folder(scene.workspace / "out")
+    hooks = scene.workspace / "out/later/pre-commit"
+    scene.link(scene.workspace / ".githooks", hooks.parent)
+    scene.script("os.mkdir('out/later'); open('out/later/pre-commit', 'w')", front="fs_write: [out]")
+    run = scene.confined()
+    assert run.attempted
+    made = hooks.exists()
+    assert not made or [one["path"] for one in run.told["violations"]] == [str(hooks.parent)]
+    shutil.rmtree(hooks.parent, ignore_errors=True)
+    scene.plainly()
+    assert hooks.exists()
 
 
 def test_blocks_changing_what_runs_later_where_the_root_lies_in_it(scene: Scene) -> None:
