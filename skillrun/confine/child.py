@@ -268,9 +268,14 @@ def _whole(descriptor: int, size: int) -> bytes:
     return words
 
 
-def fail(report: int, stage: str, problem: BaseException) -> None:
-    """Write a failure to the report pipe: the stage, the errno if there is one, and the words."""
-    message = {"stage": stage, "errno": getattr(problem, "errno", None), "message": str(problem)[:500]}
+def fail(report: int, stage: str, problem: BaseException, **facts: object) -> None:
+    """Write a failure to the report pipe: the stage, the errno if there is one, the words, and what else is known."""
+    message = {
+        "stage": stage,
+        "errno": getattr(problem, "errno", None),
+        "message": str(problem)[:500],
+        **facts,
+    }
     if isinstance(problem, landlock.ChangedError):
         message["changed"] = True
     try:

@@ -85,7 +85,8 @@ def rule_over(plan: dict[str, Any], *, descriptors: list[int], report: int, root
     except child.StepError as failed:
         child.fail(report, failed.stage, failed.problem)
     except BaseException as problem:  # noqa: BLE001 - whatever it is, the other end must hear of it
-        child.fail(report, stage, problem)
+        # A world in which only the program is missing was built, and says what it is.
+        child.fail(report, stage, problem, proc=root.fresh_proc)
     os._exit(0)
 
 

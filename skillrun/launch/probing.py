@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from skillrun.launch.launcher import Launcher
     from skillrun.sandbox.backend import Probe
 
-_TIMEOUT = 5.0  # seconds; a try takes about 0.005
+_PROGRAM = ["/usr/bin/true"]  # where there is none, as on NixOS, all but its start was tried
+_TIMEOUT = 20.0  # seconds; a try takes about 0.005, and one that is given up on a busy machine costs level 2
 
 
 def try_level2(launcher: Launcher, probe: Probe) -> Probe:
@@ -31,7 +32,7 @@ def try_level2(launcher: Launcher, probe: Probe) -> Probe:
         "grace": 0.1,
         "memory": 1 << 40,
         "processes": 64,
-        "argv": ["/usr/bin/true"],
+        "argv": _PROGRAM,
         "env": {},
         "rlimits": [],
         "identity": [],
@@ -54,4 +55,6 @@ def try_level2(launcher: Launcher, probe: Probe) -> Probe:
         return replace(probe, level2_failure="the launcher died of it")
     if ended["event"] == "failed" and ended["stage"] != "exec":
         return replace(probe, level2_failure=f"stage `{ended['stage']}`: {ended['message']}")
-    return replace(probe, level2=True, fresh_proc=ended.get("proc", True))
+    if "proc" not in ended:  # the first word of an init that has built its world
+        return replace(probe, level2_failure=f"nothing had started within {_TIMEOUT:g} s")
+    return replace(probe, level2=True, fresh_proc=ended["proc"])

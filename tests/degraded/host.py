@@ -14,6 +14,7 @@ from pathlib import Path
 
 from skillrun.confine import calls, landlock
 from skillrun.host import Host
+from skillrun.launch import probing
 from skillrun.runner import Runner
 from skillrun.sandbox.linux import rights
 
@@ -100,6 +101,19 @@ def masked_proc() -> None:
             raise OSError(ctypes.get_errno(), target)
 
 
+def masked_proc_without_true() -> None:
+    """As the same on a host whose programs lie elsewhere, and the one that is tried is not there."""
+    masked_proc()
+    probing._PROGRAM = ["/usr/bin/there-is-none"]
+
+
+def masked_proc_and_slow() -> None:
+    """As where it can't end in time what it tries."""
+    masked_proc()
+    probing._PROGRAM = ["/bin/sleep", "60"]
+    probing._TIMEOUT = 1
+
+
 def no_landlock() -> None:
     """As on a kernel without Landlock."""
     filtered({444: 38, 445: 38, 446: 38})
@@ -117,6 +131,8 @@ MODES = {
     "no-mounts": no_mounts,
     "outer-landlock": outer_landlock,
     "masked-proc": masked_proc,
+    "masked-proc-without-true": masked_proc_without_true,
+    "masked-proc-and-slow": masked_proc_and_slow,
     "no-landlock": no_landlock,
     "no-seccomp": no_seccomp,
 }

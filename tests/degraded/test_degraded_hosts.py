@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -94,14 +95,15 @@ def test_without_namespaces_level_1_is_chosen_and_named(mode: str, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("abi")
-def test_with_a_masked_proc_level_2_holds_and_says_what_is_shared(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["masked-proc", "masked-proc-without-true", "masked-proc-and-slow"])
+def test_with_a_masked_proc_level_2_holds_and_says_what_is_shared(mode: str, tmp_path: Path) -> None:
     """Where no fresh /proc can be mounted the outer one is bound, closed by Landlock, with a warning."""
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
     if not become("whole", tmp_path / "first")["level2"]:
         attack.missing("linux-2", "user namespaces are barred here already")
 
-    answer = become("masked-proc", tmp_path / "second")
+    answer = become(mode, tmp_path / "second")
 
     assert answer["termination"] == "exited", answer
     assert answer["level"] == 2
@@ -118,3 +120,21 @@ def test_without_landlock_or_seccomp_nothing_starts(mode: str, words: str, tmp_p
     assert answer["termination"] == "refused", answer
     assert words in answer["error"]
     assert answer["out"] == ""
+
+
+def test_a_try_in_which_nothing_started_in_time_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Level 2 is not claimed when the time of the try was over before its world was built."""
+    from skillrun.launch import probing
+    from skillrun.launch.capture import Keep
+    from skillrun.launch.drive import Drive, Outcome
+    from skillrun.launch.launcher import Launcher
+    from skillrun.sandbox.backend import Probe
+
+    nothing = Keep(0).captured()
+    late = Outcome({"event": "ended", "reason": "timed_out", "status": 9}, nothing, nothing, 20.0)
+    monkeypatch.setattr(Drive, "running", lambda _: contextlib.nullcontext(late))
+    probe = Probe(platform="linux", machine=os.uname().machine, landlock=6, seccomp=True)
+
+    tried = probing.try_level2(Launcher(temporary=Path("/nowhere")), probe)
+
+    assert (tried.level2, tried.level2_failure) == (False, "nothing had started within 20 s")

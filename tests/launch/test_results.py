@@ -150,7 +150,7 @@ def test_no_secret_of_the_environment_reaches_a_script(
     secrets = {
         "MYSQL_PWD": "m", "REDISCLI_AUTH": "r", "OPENAI_API_KEY": "o", "AWS_PROFILE": "p", "LD_PRELOAD": "/tmp/x.so",
         "PYTHONPATH": "/tmp", "DYLD_INSERT_LIBRARIES": "/tmp/y", "SSH_AUTH_SOCK": "/tmp/s", "PYTHONSTARTUP": "/tmp/z",
-        "BASH_ENV": "/tmp/b", "ENV": "/tmp/e", "IFS": "x",
+        "BASH_ENV": "/tmp/b", "ENV": "/tmp/e", "IFS": "x", "LCD_TOKEN": "l", "TZ_KEY": "z",
     }  # fmt: skip
     for name, value in secrets.items():
         if name != "LD_PRELOAD":  # the loader would complain in every child of this test

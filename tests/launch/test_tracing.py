@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -192,6 +193,31 @@ def test_a_kernel_without_listeners_is_said(
     assert not result.denials
     assert [one.rule for one in result.warnings].count("trace-unavailable") == 1
     assert "no listener" in next(one.message for one in result.warnings if one.rule == "trace-unavailable")
+    arena.assert_clean()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_where_only_the_audit_log_tells_the_run_is_told_to_log(
+    arena: Arena, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a listener, and with a log that can be read, the script's domain is one that logs what is executed."""
+
+    class Log:
+        denied = staticmethod(lambda _pid: ())
+        close = staticmethod(lambda: None)
+
+    def none(_machine: str) -> None:
+        raise OSError(errno.ENOMEM, "no room")
+
+    asking(arena)
+    plans = []
+    monkeypatch.setattr("skillrun.launch.audit.Audit.opened", lambda _: Log())
+    monkeypatch.setattr("skillrun.launch.notify.Notify", none)
+    with arena.runner(level) as runner:
+        for trace in (True, False):
+            result = runner.run("demo", trace=trace, on_plan=lambda _, plan: plans.append(plan))
+            assert (result.exit_code, result.warnings) == (3, ())
+    assert [plan.wire.get("traced") for plan in plans] == [True, None]
     arena.assert_clean()
 
 

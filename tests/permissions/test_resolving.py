@@ -150,6 +150,23 @@ def test_letter_case_and_unicode_form_where_they_do_not_count(top: Path) -> None
     assert not Resolver().folds(top / "w")
 
 
+def test_unicode_form_where_only_letter_case_counts(top: Path) -> None:
+    """A volume may fold the form and keep the case, as APFS made case-sensitive does: the stored spelling is the path."""
+
+    class FoldingForms(FoldingDisk):
+        def _fold(self, name: str) -> str:
+            return unicodedata.normalize("NFC", name)
+
+    composed, decomposed = unicodedata.normalize("NFC", "café"), unicodedata.normalize("NFD", "café")
+    (top / "w" / composed).mkdir()
+    (top / "out").mkdir(exist_ok=True)
+    (top / "out" / decomposed).mkdir()
+    folding = Resolver(disk=FoldingForms())
+    assert folding.follow(f"{top}/w/{decomposed}").path == top / "w" / composed
+    assert folding.follow(f"{top}/out/{composed}").path == top / "out" / decomposed
+    assert not folding.follow(f"{top}/W/{composed}").exists
+
+
 def test_two_hard_links_keep_their_own_names(top: Path) -> None:
     """`A` and `a` may be one file where case does count; a listing tells it from a folding volume."""
     (top / "w/A").write_text("x")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skillrun.tools.outcome import ToolError
+from skillrun.tools.script_tool import script_tools
 
 if TYPE_CHECKING:
     from conftest import World
@@ -53,6 +54,18 @@ def test_hints_are_of_what_is_granted(
 ) -> None:
     """What the ceiling cuts is not told; what it leaves, what an argument may name and what is not confined is."""
     assert told(world, ceiling, front) == hints
+
+
+def test_a_workspace_that_was_replaced_is_no_ground_for_hints(world: World) -> None:
+    """What a tool can do is told for the workspace that was looked at; behind a link in its place anything may be."""
+    world.skill("demo", front=ASKS, scripts={"go.sh": SCRIPT})
+    runner = world.runner("sandbox: {}\n")
+    away = world.workspace.with_name("away")
+    world.workspace.rename(away)
+    world.workspace.symlink_to(away)
+    (tool,), _ = script_tools(runner)
+    hints = tool.annotations
+    assert (hints["readOnlyHint"], hints["destructiveHint"], hints["openWorldHint"]) == EVERYTHING
 
 
 def test_a_grant_that_grew_behind_the_list_is_not_used(world: World) -> None:
