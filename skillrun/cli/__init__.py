@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,3 +26,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return stopped.exit_code
     finally:
         interrupts.retire()
+        if arguments is None:
+            # The program ends here, and Python would look through all that was loaded for cycles: a tenth of a short run.
+            gc.freeze()

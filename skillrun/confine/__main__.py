@@ -12,4 +12,4 @@ if __package__ in {None, ""}:  # pragma: no branch - the other way is not a prog
     sys.modules["confine"] = room
     from confine.warden import main  # type: ignore[import-not-found]
 
-    sys.exit(main(sys.argv[1:]))
+    os._exit(main(sys.argv[1:]))  # the owner waits for this end, and there is nothing to tidy up
