@@ -18,7 +18,7 @@ from skillrun.problem import At, Problem, error, warning
 from skillrun.sandbox.complete import first_parts, protected_names, quarantined
 from skillrun.sandbox.policy import Kept
 from skillrun.sandbox.search import search
-from skillrun.sandbox.walk import Walker
+from skillrun.sandbox.walk import ClosedError, Walker
 from skillrun.skills.digest import identity
 
 if TYPE_CHECKING:
@@ -107,12 +107,17 @@ def _replaced(policy: Policy, landscape: Landscape, walker: Walker) -> Iterator[
         inside = any(below(kept.path, root) for root in policy.write_roots)
         if spot is None or spot.folder or not inside:
             continue
-        now = walker.look(kept.path)
-        if now is None or (now.st_dev, now.st_ino) != (spot.device, spot.inode):
+        try:
+            now = walker.look(kept.path)
+        except ClosedError as closed:
+            message = f"{closed}; `{kept.path}` must not be changed, and whether it was can't be told"
+        else:
+            if now is not None and (now.st_dev, now.st_ino) == (spot.device, spot.inode):
+                continue
             message = f"`{kept.path}` must not be changed, and was replaced or removed during the run"
-            yield warning(
-                "protected-replaced", message, at=At(path=kept.path), help="compare it with what it should be"
-            )
+        yield warning(
+            "protected-replaced", message, at=At(path=kept.path), help="compare it with what it should be"
+        )
 
 
 def _appeared(
@@ -130,7 +135,10 @@ def _appeared(
         path = entry.path
         if path in landscape.present or path in seen:
             continue
-        found = walker.look(path)
+        try:
+            found = walker.look(path)
+        except ClosedError:
+            continue  # the folder is a door now, and told as one
         if found is None:
             # A new link on the way is not followed here, and whoever uses the path will.
             link = walker.first_link(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from skillrun.sandbox.walk import Walker
+from skillrun.sandbox.walk import ClosedError, Walker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,10 @@ def move_away(path: Path, quarantine: Path | None) -> Path | None:
     except OSError:
         target = None
     with Walker() as walker:
-        folder = walker.folder(str(path.parent))
+        try:
+            folder = walker.folder(str(path.parent))
+        except ClosedError:
+            return None
         if folder is None:
             return None
         try:

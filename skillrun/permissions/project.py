@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING, Final
 
 from skillrun.permissions.source import others_can_write
@@ -31,7 +32,7 @@ def repository_root(workspace: Path) -> Path | None:
 
 
 def project_files(workspace: Path, *, but: Iterable[Path] = ()) -> tuple[Path, ...]:
-    """Return the skillrun.yaml files that are there, the outermost first; a link counts as there and is judged when read.
+    """Return the skillrun.yaml files that are there, the outermost first; a link, or what can't be told, is judged when read.
 
     `but` are files that somebody already speaks with, such as the one of `--ceiling`.
     """
@@ -39,6 +40,15 @@ def project_files(workspace: Path, *, but: Iterable[Path] = ()) -> tuple[Path, .
     folders = [folder for folder in (workspace, *workspace.parents) if folder == top or top in folder.parents]
     used = {path.resolve() for path in but}
     files = [folder / FILE_NAME for folder in reversed(folders)]
-    return tuple(
-        file for file in files if os.path.lexists(file) and (file.is_symlink() or file.resolve() not in used)
-    )
+    return tuple(file for file in files if _speaks(file, used))
+
+
+def _speaks(file: Path, used: set[Path]) -> bool:
+    """Tell whether a file is there and nobody's yet. One in a folder that a script has closed must not look absent."""
+    try:
+        found = os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return stat.S_ISLNK(found.st_mode) or file.resolve() not in used

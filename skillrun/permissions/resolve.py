@@ -44,7 +44,8 @@ class HostDisk:
 class Resolved:
     """Where a path leads. `fault` says why it leads nowhere; `path` is then as far as it went.
 
-    `links` are the link nodes that were followed, physical, in order.
+    `links` are the link nodes that were followed, physical, in order. `shut` is a folder of our user's that can't be looked
+    into, where that is the fault: a script with the right to write may have closed it, and may open it again.
     """
 
     path: Path
@@ -52,6 +53,7 @@ class Resolved:
     is_dir: bool
     fault: str | None = None
     links: tuple[Path, ...] = ()
+    shut: Path | None = None
 
     def escape(self, *anchors: Path) -> Path | None:
         """Return a folder that the path left through a link that lies in it, or None.
@@ -71,6 +73,7 @@ class _Node:
     mode: int | None  # None: not there
     target: str = ""
     fault: str | None = None
+    shut: bool = False  # the folder it would be in, which is ours
 
 
 @dataclass(slots=True)
@@ -108,6 +111,19 @@ class Resolver:
         target = self.follow(text)
         return Path(f"{top}/{node.name}"), target.path
 
+    def shut(self, text: str) -> Path | None:
+        """Return the folder of ours because of which it can't be told what `leaf` would be."""
+        parent, _, name = text.rstrip("/").rpartition("/")
+        if name in {"", ".", ".."}:
+            return self.follow(text).shut
+        folder = self.follow(parent or "/")
+        if not folder.is_dir:
+            return folder.shut
+        node = self._look(str(folder.path).rstrip("/"), name)
+        if node.mode is not None and stat.S_ISLNK(node.mode):
+            return self.follow(text).shut
+        return folder.path if node.shut else None
+
     def folds(self, folder: Path) -> bool:
         """Whether names in a physical folder differ by more than case: tried by device and inode, not by system name."""
         parent, _, name = str(folder).rpartition("/")
@@ -138,9 +154,9 @@ class Resolver:
             within_link = 0 <= tail <= len(rest)
             fault = self._fault(node, here, more=bool(rest), within_link=within_link, links=len(links))
             if fault is not None:
-                return Resolved(
-                    Path(f"{here}/{name}"), exists=False, is_dir=False, fault=fault, links=tuple(links)
-                )
+                shut = Path(here or "/") if node.shut else None
+                path = Path(f"{here}/{name}")
+                return Resolved(path, exists=False, is_dir=False, fault=fault, links=tuple(links), shut=shut)
             if node.mode is None:
                 missing.append(name)
             elif stat.S_ISLNK(node.mode):
@@ -180,9 +196,9 @@ class Resolver:
         except (FileNotFoundError, NotADirectoryError):
             return _Node(name, None)
         except (OSError, ValueError) as failure:
-            return _Node(
-                name, None, fault=f"it cannot be looked up: {getattr(failure, 'strerror', None) or failure}"
-            )
+            reason = getattr(failure, "strerror", None) or failure
+            shut = isinstance(failure, PermissionError) and self._ours(parent or "/")
+            return _Node(name, None, fault=f"it cannot be looked up: {reason}", shut=shut)
         return _Node(self._true_name(parent, name, seen), seen.st_mode, target)
 
     def _true_name(self, parent: str, name: str, seen: os.stat_result) -> str:
@@ -199,6 +215,13 @@ class Resolver:
             return name
         # Two hard links can be called `A` and `a` where case does count: then both are listed, and each keeps its name.
         return name if name in names else next((n for n in names if fold(n) == fold(name)), name)
+
+    def _ours(self, path: str) -> bool:
+        """Whether a folder is our user's."""
+        try:
+            return self.disk.lstat(path).st_uid == os.geteuid()
+        except (OSError, ValueError):
+            return False
 
     def _is(self, seen: os.stat_result, path: str) -> bool:
         """Whether what was seen lies at a path too."""

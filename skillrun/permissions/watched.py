@@ -80,7 +80,7 @@ def _content(found: Any) -> _Answer:
     """Give what a decision reads of an answer: of a stat what it is and which one (resolve.py), else all of it."""
     if isinstance(found, (str, list)):
         return True, found
-    return True, found.st_mode, found.st_dev, found.st_ino
+    return True, found.st_mode, found.st_dev, found.st_ino, found.st_uid
 
 
 def _fault(failure: OSError | ValueError) -> _Answer:

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun import resources
+from skillrun.errors import ConfigError
 from skillrun.permissions.capabilities import below
+from skillrun.problem import error
 from skillrun.sandbox.complete import control_names
 from skillrun.sandbox.git_command import LONGEST, paths_in
 from skillrun.sandbox.git_config import read, settings
@@ -78,7 +80,8 @@ def obeyed(writes: Collection[Path], found: Search, surroundings: Surroundings) 
     """Name what lies at, in or above the write roots and is named by a setting of git's, with the reason.
 
     Looked at are the repositories found in the granted folders and those above a write root, with the
-    user's and the machine's own settings: `core.hooksPath = .hooks` there counts in every repository.
+    user's and the machine's own settings: `core.hooksPath = .hooks` there counts in every repository. Raises ConfigError
+    for settings that a script may have closed, to open them again once what they name was changed.
     """
     if not writes:
         return Obeyed()
@@ -89,6 +92,11 @@ def obeyed(writes: Collection[Path], found: Search, surroundings: Surroundings) 
         for path, reason in (*_control(repository), *reading.named(repository)):
             if any(_matters(path, root) for root in writes):
                 named.setdefault(path, reason)
+    if reading.shut is not None:
+        message = f"`{reading.shut}` can't be read, and git takes its settings from it once it can be"
+        raise ConfigError(
+            error("path-closed", message, help="`chmod u+r` it, and `chmod u+x` the folders that it is in")
+        )
     return Obeyed(tuple(named.items()), reading.complete)
 
 
@@ -162,6 +170,7 @@ class _Reading:
         self._read: dict[Path, tuple[Setting, ...]] = {}
         self._told: set[Path] = set()
         self.complete = True
+        self.shut: Path | None = None  # settings that can't be read, for want of a right that we could give
 
     def named(self, repository: _Repository) -> Iterator[tuple[Path, str]]:
         """Give what the settings of a repository name, and the files that they come from."""
@@ -201,7 +210,9 @@ class _Reading:
         """Read a file; what is too much is left out, and the reading is then not complete."""
         if file not in self._read:
             text = read(file, follow=True) if self._text_left > 0 else None
-            if text is None and os.path.isfile(file) and os.access(file, os.R_OK):  # noqa: PTH113 - as above
+            if text is None and not os.access(file, os.R_OK):
+                self.shut = file if _is_ours(file) else self.shut
+            elif text is None and os.path.isfile(file):  # noqa: PTH113 - as above
                 self.complete = False
             self._text_left -= len(text or "")
             uses = _table()
@@ -228,6 +239,16 @@ class _Reading:
             line = f"{setting.subsection} {setting.value}" if setting.section == "url" else setting.value
             for found in paths_in(line, tops, repository.place, self._home, may=self._may):
                 yield Path(found)
+
+
+def _is_ours(place: Path) -> bool:
+    """Tell whether it is our user who can't read a file of its own, or not look into a folder of its own that it is in."""
+    try:
+        return os.lstat(place).st_uid == os.geteuid()
+    except PermissionError:
+        return _is_ours(place.parent)
+    except OSError:
+        return False
 
 
 @functools.cache

@@ -16,10 +16,11 @@ from skillrun.errors import ConfigError
 from skillrun.permissions.capabilities import below
 from skillrun.problem import error
 from skillrun.sandbox.policy import Access, Kept
-from skillrun.sandbox.walk import Walker, link_nodes
+from skillrun.sandbox.walk import ClosedError, Walker, link_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from skillrun.permissions.access import Pin
@@ -67,25 +68,27 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
 
     `split` asks for the entries of folders that have to be granted in parts.
 
-    Raises ConfigError when a granted path was swapped for a link since it was resolved, or when a
-    split would need more than 1,000 rules.
+    Raises ConfigError when a granted path was swapped for a link since it was resolved, when what must be kept from the
+    script can't be looked at, or when a split would need more than 1,000 rules.
     """
     roots = tuple(rule.path for rule in policy.rules)
     with Walker() as walker:
         spots = _spots({*roots, policy.cwd}, walker)
         for rule in policy.rules:
             _check_present(rule, spots)
-        looked = {entry.path: walker.look(entry.path) for entry in policy.kept}
+        looked = {entry.path: _look(entry.path, walker) for entry in policy.kept}
         kept = _strictest(_with_links(policy.kept, looked, roots, walker))
-        looked.update((entry.path, walker.look(entry.path)) for entry in kept if entry.path not in looked)
-        present = {path: found for path, found in looked.items() if found is not None}
+        looked.update((entry.path, _look(entry.path, walker)) for entry in kept if entry.path not in looked)
+        present = {path: found for path, found in looked.items() if isinstance(found, os.stat_result)}
+        hidden = {entry.path for entry in kept if not entry.readable and entry.path in present}
+        _check_open(looked, hidden, roots)
         spots.update((path, _spot(found)) for path, found in present.items())
         ends = {path: end for path in present if spots[path].link and (end := _end(path, walker))}
         between = {
             folder
             for root in roots
             for path in present
-            if below(path, root)
+            if below(path, root) and hidden.isdisjoint(path.parents)
             for folder in _between(root, path)
         }
         entries = {folder: _list(folder, spots, walker) for folder in sorted(between)} if split else {}
@@ -115,9 +118,35 @@ def hold(pins: Iterable[Pin], landscape: Landscape) -> None:
             raise ConfigError(error("path-vanished", message))
 
 
+def _look(path: Path, walker: Walker) -> os.stat_result | ClosedError | None:
+    """Look at a path that is kept, which may lie where nobody can."""
+    try:
+        return walker.look(path)
+    except ClosedError as closed:
+        return closed
+
+
+def _check_open(
+    looked: Mapping[Path, os.stat_result | ClosedError | None],
+    hidden: AbstractSet[Path],
+    roots: Sequence[Path],
+) -> None:
+    """Raise ConfigError for what is kept from the script and can't be looked at, and so not be covered.
+
+    A folder that was closed when it was searched is hidden as a whole. This one was closed since, or lies outside of what
+    is granted: as long as it is not ours, no script has closed it, and none can open it.
+    """
+    for path, found in looked.items():
+        if not isinstance(found, ClosedError) or not hidden.isdisjoint(path.parents):
+            continue
+        if found.ours or any(below(path, root) for root in roots):
+            message = f"{found}, and `{path}` must be kept from the script"
+            raise ConfigError(error("path-closed", message, help=f"`chmod u+x {found.folder}`"))
+
+
 def _with_links(
     kept: Sequence[Kept],
-    looked: Mapping[Path, os.stat_result | None],
+    looked: Mapping[Path, os.stat_result | ClosedError | None],
     roots: Sequence[Path],
     walker: Walker,
 ) -> Iterator[Kept]:
@@ -128,6 +157,8 @@ def _with_links(
     for entry in kept:
         yield entry
         found = looked[entry.path]
+        if isinstance(found, ClosedError):
+            continue
         direct = found is not None and not stat.S_ISLNK(found.st_mode)
         if direct or (found is None and walker.first_link(entry.path) is None):
             continue
@@ -142,8 +173,12 @@ def _with_links(
 def _end(node: Path, walker: Walker) -> tuple[Path, Spot] | None:
     """Give where a link ends, and what lies there; None where that is nothing, or nowhere."""
     real = link_nodes(node)[1]
-    found = walker.look(real) if real is not None else None
-    return None if real is None or found is None or stat.S_ISLNK(found.st_mode) else (real, _spot(found))
+    if real is None:
+        return None
+    found = _look(real, walker)
+    if not isinstance(found, os.stat_result) or stat.S_ISLNK(found.st_mode):
+        return None
+    return real, _spot(found)
 
 
 def _strictest(kept: Iterable[Kept]) -> tuple[Kept, ...]:
@@ -157,9 +192,10 @@ def _strictest(kept: Iterable[Kept]) -> tuple[Kept, ...]:
 
 
 def _spots(paths: Iterable[Path], walker: Walker) -> dict[Path, Spot]:
-    """Look at paths; those that are absent or links are left out."""
-    found = ((path, walker.look(path)) for path in paths)
-    return {path: _spot(it) for path, it in found if it is not None and not stat.S_ISLNK(it.st_mode)}
+    """Look at paths; those that are absent, closed or links are left out."""
+    found = ((path, _look(path, walker)) for path in paths)
+    there = ((path, it) for path, it in found if isinstance(it, os.stat_result))
+    return {path: _spot(it) for path, it in there if not stat.S_ISLNK(it.st_mode)}
 
 
 def _check_present(rule: PathRule, spots: Mapping[Path, Spot]) -> None:

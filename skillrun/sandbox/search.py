@@ -8,6 +8,7 @@ The search is bounded; what follows where it could not be finished is the policy
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import stat
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
 MOST_ENTRIES: Final = 100_000  # names; about 0.2 s
-
+_BY_WHOM_WE_ACT: Final = os.access in os.supports_effective_ids
 
 # A folder with one of these sets of names is a repository to git (is_git_directory in its setup.c).
 _BARE: Final = (frozenset({"HEAD", "objects", "refs"}), frozenset({"HEAD", "commondir"}))
@@ -59,9 +60,10 @@ class _Findings:
 
     def take(self, folder: str) -> list[str]:
         """Look at one folder and return the folders in it."""
-        below = []
-        seen = set()
-        for entry in self._entries(folder):
+        below: list[str] = []
+        is_open = os.access(folder, os.X_OK, effective_ids=_BY_WHOM_WE_ACT)
+        seen = set() if is_open else self._closed(folder)
+        for entry in self._entries(folder) if is_open else ():
             self.left -= 1
             seen.add(entry.name)
             is_folder = entry.is_dir(follow_symlinks=False)
@@ -81,6 +83,14 @@ class _Findings:
             self.bare.add(folder)
         return below
 
+    def _closed(self, folder: str) -> set[str]:
+        """Take a folder that can't be looked into for a door; its names can be told all the same where it can be listed."""
+        seen = {entry.name for entry in self._entries(folder)}
+        self.left -= len(seen)
+        if seen or os.path.isdir(folder):  # noqa: PTH112 - text, as all of this
+            self.doors.append((Path(folder), "it can't be looked into"))
+        return seen
+
     def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
         """List a folder. One that can't be listed may hold anything, so it is kept from the script itself."""
         try:
@@ -89,7 +99,9 @@ class _Findings:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as problem:
-            self.doors.append((Path(folder), f"it can't be searched ({problem.strerror})"))
+            # One whose path is too long for any call is covered with the folder that it is in.
+            door = Path(folder) if problem.errno != errno.ENAMETOOLONG else Path(folder).parent
+            self.doors.append((door, f"it can't be searched ({problem.strerror})"))
 
     def done(self, *, complete: bool) -> Search:
         """Return what was found."""
@@ -120,11 +132,22 @@ def search(roots: Collection[Path], names: frozenset[str]) -> Search:
 def standing_above(roots: Iterable[Path]) -> tuple[tuple[Path, str], ...]:
     """Name what stands under a protected name in the folders above write roots: a link there may lead into one.
 
-    A script could not make one, so what is absent does not matter. This looks at the disk.
+    A script could not make one, so what is absent does not matter; what can't be told does. This looks at the disk.
     """
     places = sorted({os.fspath(folder).rstrip("/") for root in roots for folder in root.parents})
     found = ((f"{place}/{name}", why) for place in places for name, why in _protected_names())
-    return tuple((Path(text), why) for text, why in found if os.path.lexists(text))
+    return tuple((Path(text), why) for text, why in found if _may_be(text))
+
+
+def _may_be(path: str) -> bool:
+    """Tell whether anything lies at a path, or may do so in a folder that can't be looked into."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 @functools.cache

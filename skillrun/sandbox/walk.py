@@ -12,21 +12,35 @@ import os
 import stat
 from pathlib import Path
 
-_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+_SEARCHED = getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY))
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | _SEARCHED
 _MOST_FOLDERS = 100
 _MOST_LINKS = 40  # as in Linux (MAXSYMLINKS)
 _NO_MORE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+# Nothing of that name can be there, or it is behind a link (open(2)).
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+
+
+class ClosedError(Exception):
+    """What lies at a path can't be told, as a folder on the way can't be looked into.
+
+    `ours` says that the folder is our user's: a script with the right to write may have closed it, and may open it again.
+    """
+
+    def __init__(self, folder: Path, reason: str, *, ours: bool) -> None:
+        super().__init__(f"`{folder}` can't be looked into: {reason}")
+        self.folder, self.ours = folder, ours
 
 
 class Walker:
     """Opens folders and keeps the latest of them until the end of the `with` block.
 
-    Not all: a workspace may have more folders than a process may have descriptors, and one that can't
-    be opened for want of them must not look absent.
+    Not all: a workspace may have more folders than a process may have descriptors. One that can't be opened for want of
+    them, or of a right, must not look absent: what is absent is not covered.
     """
 
     def __init__(self) -> None:
-        self._folders: dict[str, int | None] = {}
+        self._folders: dict[str, int | ClosedError | None] = {}
 
     def __enter__(self) -> Walker:  # noqa: PYI034 - Self came with Python 3.11
         return self
@@ -38,48 +52,57 @@ class Walker:
     def folder(self, path: str) -> int | None:
         """Return a descriptor of a folder; None when it is absent, no folder, or behind a link.
 
-        The descriptor is open until other folders are asked for. Raises OSError when the process can't
-        open more.
+        The descriptor is open until other folders are asked for. Raises ClosedError when that can't be told, OSError when
+        the process can't open more.
         """
-        if path in self._folders:
-            return self._folders[path]
+        found = self._folders[path] if path in self._folders else self._walk(path)
+        if isinstance(found, ClosedError):
+            raise found
+        return found
+
+    def _walk(self, path: str) -> int | ClosedError | None:
+        """Open a folder and those above it that are not open."""
         missing = []
         place = path
         while place not in self._folders and place != "/":
             missing.append(place)
             place = place.rpartition("/")[0] or "/"
-        descriptor = self._folders[place] if place in self._folders else self._open("/", None)
-        self._keep(place, descriptor)
+        found = self._folders[place] if place in self._folders else os.open("/", _FOLDER)
+        self._keep(place, found)
         for place in reversed(missing):
-            if descriptor is not None:
-                descriptor = self._open(place.rpartition("/")[2], descriptor)
-            self._keep(place, descriptor)
-        return descriptor
+            if isinstance(found, int):
+                above, _, name = place.rpartition("/")
+                found = self._open(name, found, above)
+            self._keep(place, found)
+        return found
 
-    def _open(self, name: str, parent: int | None) -> int | None:
-        """Open a folder in one that is open."""
+    def _open(self, name: str, parent: int, above: str) -> int | ClosedError | None:
+        """Open a folder in one that is open, whose path is `above`."""
         try:
             return os.open(name, _FOLDER, dir_fd=parent)
         except OSError as problem:
             if problem.errno in _NO_MORE:
                 raise
-            return None
+            return None if problem.errno in _ABSENT else _closed(parent, above, problem)
 
-    def _keep(self, path: str, descriptor: int | None) -> None:
+    def _keep(self, path: str, found: int | ClosedError | None) -> None:
         """Keep a folder as the latest, and let the oldest go."""
         self._folders.pop(path, None)
-        self._folders[path] = descriptor
+        self._folders[path] = found
         while len(self._folders) > _MOST_FOLDERS:
             self._forget()
 
     def _forget(self) -> None:
         """Close the oldest folder."""
-        descriptor = self._folders.pop(next(iter(self._folders)))
-        if descriptor is not None:
-            os.close(descriptor)
+        found = self._folders.pop(next(iter(self._folders)))
+        if isinstance(found, int):
+            os.close(found)
 
     def look(self, path: Path) -> os.stat_result | None:
-        """Return what lies at a physical path, a link as itself; None when nothing does or a link is on the way."""
+        """Return what lies at a physical path, a link as itself; None when nothing does or a link is on the way.
+
+        Raises as `folder` does.
+        """
         text = str(path)
         above, _, name = text.rpartition("/")
         parent = self.folder(above or "/")
@@ -87,8 +110,10 @@ class Walker:
             return None
         try:
             return os.stat(name or ".", dir_fd=parent, follow_symlinks=False)
-        except OSError:
-            return None
+        except OSError as problem:
+            if problem.errno in _ABSENT:
+                return None
+            raise _closed(parent, above, problem) from None
 
     def first_link(self, path: Path) -> Path | None:
         """Return the first part on the way to a path that is a link; None when there is none, or nothing at all."""
@@ -99,6 +124,12 @@ class Walker:
             return None
         found = self.look(Path(place))
         return Path(place) if found is not None and stat.S_ISLNK(found.st_mode) else None
+
+
+def _closed(folder: int, path: str, problem: OSError) -> ClosedError:
+    """Say that a folder, which is open, can't be looked into."""
+    ours = os.fstat(folder).st_uid == os.geteuid()
+    return ClosedError(Path(path or "/"), problem.strerror or str(problem), ours=ours)
 
 
 def link_nodes(path: Path) -> tuple[list[Path], Path | None]:

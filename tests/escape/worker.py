@@ -65,6 +65,8 @@ def started(runner: Runner, request: dict[str, Any]) -> dict[str, Any]:
         modes.append(ready.policy.scratch.stat().st_mode & 0o7777)
 
     survey = PIPELINE.survey
+    if request.get("close_before_survey"):
+        PIPELINE.survey = closing(survey, request["close_before_survey"])
     if request.get("before_survey"):
         PIPELINE.survey = meddled(survey, request["before_survey"])
     try:
@@ -118,6 +120,16 @@ def meddled(survey: Any, places: list[str]) -> Any:
 
     def wrapper(*arguments: Any, **named: Any) -> Any:
         swap(*places)
+        return survey(*arguments, **named)
+
+    return wrapper
+
+
+def closing(survey: Any, path: str) -> Any:
+    """Return a survey before which somebody else takes the right to search a folder away."""
+
+    def wrapper(*arguments: Any, **named: Any) -> Any:
+        Path(path).chmod(0o444)
         return survey(*arguments, **named)
 
     return wrapper
