@@ -81,10 +81,14 @@ def obeyed(writes: Collection[Path], found: Search, surroundings: Surroundings) 
 
     Looked at are the repositories found in the granted folders and those above a write root, with the
     user's and the machine's own settings: `core.hooksPath = .hooks` there counts in every repository. Raises ConfigError
-    for settings that a script may have closed, to open them again once what they name was changed.
+    for settings and folders that a script may have closed, to open them again once what they name was changed.
     """
     if not writes:
         return Obeyed()
+    if found.shut:
+        message = f"`{found.shut[0]}` can't be looked into: what in it names, or leads to, something that the script may write"
+        advice = f"`chmod u+rx {found.shut[0]}`, or grant folders beside it"
+        raise ConfigError(error("path-closed", f"{message}, can't be told", help=advice))
     reading = _Reading(surroundings)
     named: dict[Path, str] = {}
     elsewhere = _Repository(Path("/"), tuple(writes))

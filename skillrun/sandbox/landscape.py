@@ -133,13 +133,14 @@ def _check_open(
 ) -> None:
     """Raise ConfigError for what is kept from the script and can't be looked at, and so not be covered.
 
-    A folder that was closed when it was searched is hidden as a whole. This one was closed since, or lies outside of what
-    is granted: as long as it is not ours, no script has closed it, and none can open it.
+    It may be a link to anything that is granted. Where the folder is not ours no script has closed it, and none can open it:
+    there it is enough that it is hidden as a whole, or outside of what is granted.
     """
     for path, found in looked.items():
-        if not isinstance(found, ClosedError) or not hidden.isdisjoint(path.parents):
+        if not isinstance(found, ClosedError):
             continue
-        if found.ours or any(below(path, root) for root in roots):
+        covered = not hidden.isdisjoint(path.parents) or not any(below(path, root) for root in roots)
+        if found.ours or not covered:
             message = f"{found}, and `{path}` must be kept from the script"
             raise ConfigError(error("path-closed", message, help=f"`chmod u+x {found.folder}`"))
 

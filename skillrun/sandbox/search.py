@@ -8,6 +8,7 @@ The search is bounded; what follows where it could not be finished is the policy
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import os
@@ -33,7 +34,8 @@ class Search:
     """What was found: doors, each with its kind in words; and folders with something in them.
 
     `bases` hold a protected name, `skills` a SKILL.md, `bare` are shaped like a bare git repository;
-    `repositories` are `.git` folders, `git_files` such entries that are none. `complete` says whether everything was looked at.
+    `repositories` are `.git` folders, `git_files` such entries that are none. `shut` are the doors that are folders of our
+    user's: a script may have closed them. `complete` says whether everything was looked at.
     """
 
     doors: tuple[tuple[Path, str], ...] = ()
@@ -42,6 +44,7 @@ class Search:
     bare: tuple[Path, ...] = ()
     git_files: tuple[Path, ...] = ()
     repositories: tuple[Path, ...] = ()
+    shut: tuple[Path, ...] = ()
     complete: bool = True
 
 
@@ -57,6 +60,7 @@ class _Findings:
         self.bare: set[str] = set()
         self.git_files: set[str] = set()
         self.repositories: set[str] = set()
+        self.shut: list[Path] = []
 
     def take(self, folder: str) -> list[str]:
         """Look at one folder and return the folders in it."""
@@ -88,20 +92,29 @@ class _Findings:
         seen = {entry.name for entry in self._entries(folder)}
         self.left -= len(seen)
         if seen or os.path.isdir(folder):  # noqa: PTH112 - text, as all of this
-            self.doors.append((Path(folder), "it can't be looked into"))
+            self._shut(folder, "it can't be looked into")
         return seen
 
+    def _shut(self, folder: str, reason: str) -> None:
+        """Take a folder that may hold anything for a door: it is kept from the script itself."""
+        self.doors.append((Path(folder), reason))
+        with contextlib.suppress(FileNotFoundError):  # taken away since
+            if os.lstat(folder).st_uid == os.geteuid():
+                self.shut.append(Path(folder))
+
     def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
-        """List a folder. One that can't be listed may hold anything, so it is kept from the script itself."""
+        """List a folder."""
         try:
             with os.scandir(folder) as entries:
                 yield from entries
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as problem:
-            # One whose path is too long for any call is covered with the folder that it is in.
-            door = Path(folder) if problem.errno != errno.ENAMETOOLONG else Path(folder).parent
-            self.doors.append((door, f"it can't be searched ({problem.strerror})"))
+            reason = f"it can't be searched ({problem.strerror})"
+            if problem.errno == errno.ENAMETOOLONG:  # no call takes it: the folder that it is in is covered
+                self.doors.append((Path(folder).parent, reason))
+            else:
+                self._shut(folder, reason)
 
     def done(self, *, complete: bool) -> Search:
         """Return what was found."""
@@ -112,6 +125,7 @@ class _Findings:
             bare=_paths(self.bare),
             git_files=_paths(self.git_files),
             repositories=_paths(self.repositories),
+            shut=tuple(self.shut),
             complete=complete,
         )
 

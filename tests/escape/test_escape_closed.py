@@ -167,6 +167,27 @@ def test_blocks_what_a_protected_link_in_a_folder_that_was_closed_leads_to(scene
     assert State.of(hook) != before
 
 
+@pytest.mark.parametrize("link", [".git/hooks", "sub/.git/hooks", "sub/.githooks"])
+@pytest.mark.parametrize("mode", MODES, ids=oct)
+def test_blocks_what_a_link_in_a_closed_part_of_the_write_root_leads_to(
+    scene: Scene, link: str, mode: int
+) -> None:
+    """A folder that was closed may hold a link to what the script may write, under a protected name (law 8)."""
+    hook = scene.file(scene.workspace / "out/hooks/pre-commit")
+    node = scene.link(scene.workspace / link, scene.workspace / "out/hooks")
+    closed(scene, mode, node.parent)
+    before = State.of(hook)
+    scene.script("open('out/hooks/pre-commit', 'a').write('x')")
+
+    run = scene.confined()
+
+    assert State.of(hook) == before
+    if scene.party.uid:
+        assert refusal(run) == "path-closed"
+    scene.plainly()
+    assert State.of(hook) != before
+
+
 @pytest.mark.parametrize("shut", ["folder", "file"])
 def test_blocks_what_settings_of_git_name_that_were_closed(scene: Scene, shut: str) -> None:
     """Settings that can't be read may name a folder of hooks; who has closed them may open them later (law 8)."""
