@@ -75,7 +75,11 @@ def violations(
     ]
     old_doors = {door for door, _ in before.doors}
     for path, kind in after.doors:
-        if path not in old_doors:
+        if path in old_doors:
+            continue
+        if path in after.shut:
+            found.append(_closed(path, kind))
+        else:
             message = f"`{path}` appeared during the run, and the script could use it: {kind}"
             found.append(warning("door-appeared", message, at=At(path=path)))
     if not after.complete:
@@ -138,7 +142,7 @@ def _appeared(
         try:
             found = walker.look(path)
         except ClosedError:
-            continue  # the folder is a door now, and told as one
+            continue  # the folder is told of
         if found is None:
             # A new link on the way is not followed here, and whoever uses the path will.
             link = walker.first_link(path)
@@ -151,6 +155,14 @@ def _appeared(
         limits = any(path.parts[-len(name.split("/")) :] == tuple(name.split("/")) for name in quarantined())
         is_root = path in skill_roots and stat.S_ISDIR(found.st_mode)
         yield _told(path, entry.reason, move_away(path, quarantine) if limits or is_root else None)
+
+
+def _closed(folder: Path, reason: str) -> Problem:
+    """Say that a run has left a folder in which nobody can look for what later runs."""
+    message = (
+        f"`{folder}` was closed during the run, and what was made or changed in it can't be told: {reason}"
+    )
+    return warning("folder-closed", message, at=At(path=folder), help="look at it before anything uses it")
 
 
 def _told(path: Path, reason: str, moved: Path | None = None) -> Problem:

@@ -89,11 +89,24 @@ class _Findings:
 
     def _closed(self, folder: str) -> set[str]:
         """Take a folder that can't be looked into for a door; its names can be told all the same where it can be listed."""
-        seen = {entry.name for entry in self._entries(folder)}
+        try:
+            seen = set(os.listdir(folder))  # noqa: PTH208 - only names are needed
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+        except OSError as problem:
+            self._unlisted(folder, problem)
+            return set()
         self.left -= len(seen)
-        if seen or os.path.isdir(folder):  # noqa: PTH112 - text, as all of this
-            self._shut(folder, "it can't be looked into")
+        self._shut(folder, "it can't be looked into")
         return seen
+
+    def _unlisted(self, folder: str, problem: OSError) -> None:
+        """Take a folder that can't be listed for a door."""
+        reason = f"it can't be searched ({problem.strerror})"
+        if problem.errno == errno.ENAMETOOLONG:  # no call takes it: the folder that it is in is covered
+            self.doors.append((Path(folder).parent, reason))
+        else:
+            self._shut(folder, reason)
 
     def _shut(self, folder: str, reason: str) -> None:
         """Take a folder that may hold anything for a door: it is kept from the script itself."""
@@ -110,11 +123,7 @@ class _Findings:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as problem:
-            reason = f"it can't be searched ({problem.strerror})"
-            if problem.errno == errno.ENAMETOOLONG:  # no call takes it: the folder that it is in is covered
-                self.doors.append((Path(folder).parent, reason))
-            else:
-                self._shut(folder, reason)
+            self._unlisted(folder, problem)
 
     def done(self, *, complete: bool) -> Search:
         """Return what was found."""

@@ -6,6 +6,7 @@ uncovered there: it would open it again and have what was denied or protected.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -97,6 +98,7 @@ def test_blocks_a_script_that_closes_its_workspace_for_its_next_run(scene: Scene
     """One skill, run again and again, that closes all it may when it ends: what is secret stays so, and what it left is told."""
     limits(scene, 'sandbox: {fs_read: ["{w}"], fs_write: ["{w}"]}\n')
     tokens = [scene.secret(scene.workspace / ".env"), scene.secret(scene.workspace / ".config/gh/hosts.yml")]
+    scene.file(scene.workspace / "CLAUDE.md")
     folders = [scene.workspace, scene.workspace / ".config"]
     scene.script(
         OPEN
@@ -115,7 +117,7 @@ def test_blocks_a_script_that_closes_its_workspace_for_its_next_run(scene: Scene
     if (
         scene.level == 2 and scene.party.uid
     ):  # root looks into any folder, and level 1 lets no mode be changed
-        assert "door-appeared" in runs[0].rules
+        assert {"folder-closed", "protected-replaced"} <= runs[0].rules
         assert {refusal(run) for run in runs[1:]} == {"ceiling-unreadable"}
     for folder in folders:
         folder.chmod(0o755)
@@ -258,8 +260,10 @@ def test_a_protected_file_in_a_folder_that_the_run_closed_is_told_of(scene: Scen
 
     (scene.workspace / "new").chmod(0o755)
     assert run.attempted
-    if (scene.workspace / "new/.git/hooks/pre-commit").exists():
-        assert run.told["violations"]
+    assert run.told["violations"]
+    if scene.level == 2 and scene.party.uid:  # level 1 keeps no modes, and root looks into any folder
+        assert [one["rule"] for one in run.told["violations"]] == ["folder-closed"]
+        assert run.violated(scene.workspace / "new")
 
 
 def test_a_skill_in_a_folder_that_the_run_closed_is_moved_away(scene: Scene) -> None:
@@ -277,6 +281,43 @@ def test_a_skill_in_a_folder_that_the_run_closed_is_moved_away(scene: Scene) -> 
     assert not made.exists() or run.violated(made / "SKILL.md")
     scene.plainly()
     assert made.exists()
+
+
+@pytest.mark.parametrize("where", ["beside", "below"])
+def test_a_denied_file_in_somebody_elses_closed_folder_stops_nothing(scene: Scene, where: str) -> None:
+    """No script can have closed a folder of another user, or open it: it is hidden where it lies in a grant."""
+    foreign = scene.folder(scene.workspace / "data/theirs" if where == "below" else scene.outside / "theirs")
+    (foreign / "file").write_text("secret")
+    if scene.party.other:
+        os.chown(foreign, 54321, 54321)
+    limits(
+        scene, f'sandbox: {{fs_read: ["{{w}}/data"], fs_write: ["{{w}}/out"], deny: ["{foreign}/file"]}}\n'
+    )
+    scene.folder(scene.workspace / "out")
+    scene.script(
+        "open('out/new', 'w'); print(open(args[0]).read())", front="fs_read: [data]\nfs_write: [out]"
+    )
+
+    run = scene.confined(foreign / "file")
+
+    assert run.attempted, run
+    assert (scene.workspace / "out/new").exists()
+    assert "secret" not in run.out
+
+
+def test_a_secret_in_a_closed_root_that_leads_into_another_root_stops_the_run(scene: Scene) -> None:
+    """Of a granted folder that can't be looked into it can't be told which of its names are links."""
+    token = scene.secret(scene.workspace / "two/key")
+    scene.link(scene.workspace / "one/.netrc", "../two/key")
+    closed(scene, 0o444, scene.workspace / "one")
+    scene.script("print(open('two/key').read())", front="fs_read: [one, two]")
+
+    run = scene.confined()
+
+    assert token not in run.said
+    if scene.party.uid:
+        assert refusal(run) == "path-closed"
+    assert token in scene.plainly().out
 
 
 def test_a_folder_too_deep_to_be_named_stops_no_later_run(scene: Scene) -> None:

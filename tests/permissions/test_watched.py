@@ -47,6 +47,15 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_another_owner_is_a_change(tmp_path: Path) -> None:
+    """Who owns a folder that can't be looked into decides whether anything is granted at all."""
+    (tmp_path / "file").write_text("here")
+    watched = asked(tmp_path / "file")
+    os.chown(tmp_path / "file", 12345, -1)
+    assert not watched.unchanged()
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_seen(tmp_path: Path, change: str) -> None:
     """Whatever another decision could come from: a name that appears or goes, another file, a link, a mode."""

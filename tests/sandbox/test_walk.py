@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from skillrun.sandbox.walk import Walker, link_nodes
+from skillrun.sandbox.search import search
+from skillrun.sandbox.walk import ClosedError, Walker, link_nodes
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
+
+ORDINARY = 12345  # a user id
 
 
 def test_a_deep_folder_is_reached(tmp_path: Path) -> None:
@@ -77,3 +83,73 @@ def test_as_many_links_are_followed_as_the_kernel_follows(tmp_path: Path, links:
         assert end is None
     else:
         assert (len(nodes), end) == (links, tmp_path / "end")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Give a folder of an ordinary user's, whom this process is until the test ends."""
+    with tempfile.TemporaryDirectory() as top:
+        Path(top).chmod(0o755)
+        made = Path(top, "folder")
+        made.mkdir()
+        root = os.geteuid() == 0
+        if root:
+            os.chown(made, ORDINARY, ORDINARY)
+            os.seteuid(ORDINARY)
+        try:
+            yield made
+        finally:
+            if root:
+                os.seteuid(0)
+            made.chmod(0o755)
+
+
+def test_what_lies_in_a_closed_folder_is_not_absent(folder: Path) -> None:
+    """Without the right to search a folder nothing can be said of what is in it; it is ours to open again, or not."""
+    (folder / "file").write_text("x")
+    (folder / "deep").mkdir()
+    folder.chmod(0o644)
+    with Walker() as walker:
+        for path in (folder / "file", folder / "absent", folder / "deep/file", folder / "deep"):
+            with pytest.raises(ClosedError) as closed:
+                walker.look(path)
+            assert (closed.value.folder, closed.value.ours) == (folder, True)
+        assert walker.look(folder) is not None
+        assert walker.look(folder.with_name("absent")) is None
+        with pytest.raises(ClosedError):
+            walker.folder(str(folder / "deep"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a folder of another user")
+def test_a_closed_folder_of_another_user_is_not_ours(folder: Path) -> None:
+    """What no script of our user can have closed is told apart."""
+    os.seteuid(0)
+    folder.chmod(0o700)
+    os.chown(folder, ORDINARY + 1, ORDINARY + 1)
+    os.seteuid(ORDINARY)
+    with Walker() as walker, pytest.raises(ClosedError) as closed:
+        walker.look(folder / "file")
+    assert (closed.value.folder, closed.value.ours) == (folder, False)
+    os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "bases", "doors"), [(0o755, 1, 0), (0o444, 1, 1), (0o311, 0, 1), (0o000, 0, 1)]
+)
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_closed_folder_is_a_door(folder: Path, mode: int, bases: int, doors: int, *, empty: bool) -> None:
+    """A search names a folder that can't be listed, or not looked into, with what of its names could be told."""
+    inner = folder / "inner"
+    inner.mkdir()
+    if not empty:
+        (inner / ".envrc").write_text("x")
+        (inner / "SKILL.md").write_text("x")
+    inner.chmod(mode)
+    found = search([folder, folder / "absent", Path("/etc/hostname")], frozenset({".envrc"}))
+    inner.chmod(0o755)
+    told = bases and not empty
+    assert found.bases == ((inner,) if told else ())
+    assert found.skills == ((inner,) if told else ())
+    assert [door for door, _ in found.doors] == [inner] * doors
+    assert found.shut == (inner,) * doors
+    assert found.complete
