@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun.permissions.project import repository_root
@@ -10,7 +12,6 @@ from skillrun.skills.discover import discover
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from skillrun.host import Host
 
@@ -26,7 +27,7 @@ def skill_roots(workspace: Path, host: Host, named: Sequence[Path] = ()) -> tupl
     usual = [(workspace / name, False) for name in PROJECT_ROOTS]
     if host.home is not None:
         usual += [(host.home / name, True) for name in PROJECT_ROOTS]
-    return tuple((root, own) for root, own in usual if root.is_dir())
+    return tuple((root, own) for root, own in usual if os.path.isdir(root))  # noqa: PTH112 - Path.is_dir raises for EACCES
 
 
 def look_through(roots: Sequence[tuple[Path, bool]], host: Host) -> Catalog:
@@ -43,12 +44,14 @@ def linked_skills(roots: Sequence[Path]) -> tuple[Path, ...]:
     while pending and len(found) < _MOST_LINKS:
         folder, depth = pending.pop()
         try:
-            entries = sorted(folder.iterdir())
+            with os.scandir(folder) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
         except OSError:
             continue
-        for entry in entries:
+        # By what the listing says: a folder can be listed, and nothing in it be looked at.
+        for entry in listed:
             if entry.is_symlink():
-                found.add(entry.resolve())
-            elif depth < _LINK_DEPTH and entry.is_dir():
-                pending.append((entry, depth + 1))
+                found.add(Path(entry.path).resolve())
+            elif depth < _LINK_DEPTH and entry.is_dir(follow_symlinks=False):
+                pending.append((Path(entry.path), depth + 1))
     return tuple(sorted(found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -89,7 +90,7 @@ class Setting:
         if named is None or named in preset_names():
             return named
         path = current() / named
-        file = "/" in named or named.endswith((".yaml", ".yml")) or path.is_file()
+        file = "/" in named or named.endswith((".yaml", ".yml")) or os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for EACCES
         return path if file else named
 
 
@@ -114,7 +115,7 @@ def named_skill(text: str, runner: Runner) -> Skill | Path | str:
     folder = current() / text
     if "/" in text or text in {".", ".."}:
         return folder
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises for EACCES
         return text
     try:
         skill = runner.catalog().by_key(text)
@@ -122,7 +123,7 @@ def named_skill(text: str, runner: Runner) -> Skill | Path | str:
         if wrong.problem.rule != "skill-unknown":
             raise
         return folder
-    if (folder / "SKILL.md").exists() and skill.path != folder.resolve():
+    if os.path.lexists(folder / "SKILL.md") and skill.path != folder.resolve():
         message = f"`{text}` is a skill in `{skill.found}` and also a folder here"
         raise UsageError(
             error("skill-which", message, help=f"write `./{text}` for the folder, or the path of the other")

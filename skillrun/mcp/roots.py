@@ -130,7 +130,7 @@ def left_of(workspace: Path, uris: Sequence[str]) -> Path:
         folder = Path(os.path.realpath(path))
         if folder == workspace or folder in workspace.parents:
             return workspace
-        if workspace in folder.parents and folder.is_dir():
+        if workspace in folder.parents and os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises for EACCES
             inside.append(folder)
     if not inside:
         raise RefusedError("the roots of this client share nothing with the workspace")

@@ -6,6 +6,7 @@ file and floors. Only the base may be replaced or raised; the rest narrows.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -202,7 +203,7 @@ def _named(ceiling: Path | str | None, workspace: Path) -> Config | None:
         return read_preset(ceiling)
     path = workspace / ceiling
     looks_like_a_file = isinstance(ceiling, Path) or "/" in ceiling or ceiling.endswith((".yaml", ".yml"))
-    if looks_like_a_file or path.is_file():
+    if looks_like_a_file or os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for EACCES
         return read_config(path, Role.NAMED)
     near = near_key(str(ceiling), names)
     advice = f"did you mean `{near}`?" if near else f"presets are {', '.join(names)}; else name a file"

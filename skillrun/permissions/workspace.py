@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -62,7 +63,7 @@ def check_workspace(path: Path, *, home: Path | None, allowed: Iterable[Path] = 
     through, not what lies below them.
     """
     physical = path.resolve()
-    if not physical.is_dir():
+    if not os.path.isdir(physical):  # noqa: PTH112 - Path.is_dir raises for EACCES
         message = f"the workspace `{path}` is not a folder"
         raise UsageError(error("workspace-missing", message, help="name a folder with `--workspace`"))
     reason = _refusal(physical, home)

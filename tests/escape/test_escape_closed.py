@@ -154,11 +154,12 @@ def test_blocks_a_secret_that_a_link_in_a_folder_that_was_closed_leads_to(scene:
     assert token in scene.plainly().out
 
 
-def test_blocks_what_a_protected_link_in_a_folder_that_was_closed_leads_to(scene: Scene) -> None:
+@pytest.mark.parametrize("name", [".git/hooks", ".config/nvim"])
+def test_blocks_what_a_protected_link_in_a_folder_that_was_closed_leads_to(scene: Scene, name: str) -> None:
     """A protected name above the write root may be a link into it, also where its folder can't be looked into (law 8)."""
     hook = scene.file(scene.workspace / "out/hooks/pre-commit")
-    scene.link(scene.workspace / ".git/hooks", "../out/hooks")
-    closed(scene, 0o444, scene.workspace / ".git")
+    node = scene.link(scene.workspace / name, "../out/hooks")
+    closed(scene, 0o444, node.parent)
     before = State.of(hook)
     scene.script("open('out/hooks/pre-commit', 'a').write('x')", front="fs_write: [out]")
 
