@@ -31,7 +31,10 @@ def commands(repository: Path) -> Iterator[str]:
     for name in control_names():
         if name not in _JUDGED | _PLAIN and os.path.lexists(repository / name):
             yield f"`{name}`, which git obeys like its config"
-    text = read(repository / "config", follow=False)
+    try:
+        text = read(repository / "config", follow=False)
+    except PermissionError:
+        text = None
     if text is None:
         yield "a config that can't be judged"
         return

@@ -96,13 +96,15 @@ def read(path: Path, *, follow: bool) -> str | None:
     """Return the text of a file, empty where there is none; None for what can't be judged.
 
     That is something else than a regular file, one above the cap, one that can't be opened; with
-    `follow` false a link too, because a script may have made it (law 11).
+    `follow` false a link too, because a script may have made it (law 11). Raises PermissionError.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags)
     except (FileNotFoundError, NotADirectoryError):
         return ""
+    except PermissionError:
+        raise
     except OSError:
         return None
     try:

@@ -20,6 +20,7 @@ from skillrun.problem import error
 from skillrun.sandbox.complete import control_names
 from skillrun.sandbox.git_command import LONGEST, paths_in
 from skillrun.sandbox.git_config import read, settings
+from skillrun.sandbox.walk import is_ours, may_be
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -97,10 +98,7 @@ def obeyed(writes: Collection[Path], found: Search, surroundings: Surroundings) 
             if any(_matters(path, root) for root in writes):
                 named.setdefault(path, reason)
     if reading.shut is not None:
-        message = f"`{reading.shut}` can't be read, and git takes its settings from it once it can be"
-        raise ConfigError(
-            error("path-closed", message, help="`chmod u+r` it, and `chmod u+x` the folders that it is in")
-        )
+        raise _closed(reading.shut)
     return Obeyed(tuple(named.items()), reading.complete)
 
 
@@ -130,7 +128,15 @@ def _repositories(writes: Collection[Path], found: Search) -> Iterator[_Reposito
 def _is_bare(folder: Path) -> bool:
     """Tell whether a folder above a write root is shaped like a repository."""
     shapes = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
-    return any(all(os.path.lexists(folder / name) for name in shape) for shape in shapes)
+    return any(all(may_be(f"{folder}/{name}") for name in shape) for shape in shapes)
+
+
+def _closed(file: Path) -> ConfigError:
+    """Say that settings can't be told."""
+    message = f"`{file}` can't be read, and git takes its settings from it once it can be"
+    return ConfigError(
+        error("path-closed", message, help="`chmod u+r` it, and `chmod u+x` the folders that it is in")
+    )
 
 
 def _repository(top: Path, place: Path) -> _Repository:
@@ -149,7 +155,13 @@ def _leads_to(git: Path) -> Path | None:
 
 def _line(path: Path) -> str:
     """Return the first line of a file that holds a path, empty where there is none that could be one."""
-    line = (read(path, follow=True) or "").split("\n", 1)[0].rstrip("\r")
+    try:
+        text = read(path, follow=True)
+    except PermissionError:
+        if is_ours(str(path)):
+            raise _closed(path) from None
+        text = None
+    line = (text or "").split("\n", 1)[0].rstrip("\r")
     return line if len(line) <= LONGEST and "\0" not in line else ""
 
 
@@ -213,10 +225,8 @@ class _Reading:
     def _settings(self, file: Path) -> tuple[Setting, ...]:
         """Read a file; what is too much is left out, and the reading is then not complete."""
         if file not in self._read:
-            text = read(file, follow=True) if self._text_left > 0 else None
-            if text is None and not os.access(file, os.R_OK):
-                self.shut = file if _is_ours(file) else self.shut
-            elif text is None and os.path.isfile(file):  # noqa: PTH113 - as above
+            text = self._text(file) if self._text_left > 0 else None
+            if text is None and os.path.isfile(file):  # noqa: PTH113 - as above
                 self.complete = False
             self._text_left -= len(text or "")
             uses = _table()
@@ -224,6 +234,14 @@ class _Reading:
                 one for one in settings(text or "") if one.name in uses or one.section in uses
             )
         return self._read[file]
+
+    def _text(self, file: Path) -> str | None:
+        """Read a file as `read` does. One that our user can't read is none to git, until a script opens it again."""
+        try:
+            return read(file, follow=True)
+        except PermissionError:
+            self.shut = file if is_ours(str(file)) else self.shut
+            return ""
 
     def _may(self, path: str) -> bool:
         """Count a look at a path, part by part; False when there were too many."""
@@ -243,16 +261,6 @@ class _Reading:
             line = f"{setting.subsection} {setting.value}" if setting.section == "url" else setting.value
             for found in paths_in(line, tops, repository.place, self._home, may=self._may):
                 yield Path(found)
-
-
-def _is_ours(place: Path) -> bool:
-    """Tell whether it is our user who can't read a file of its own, or not look into a folder of its own that it is in."""
-    try:
-        return os.lstat(place).st_uid == os.geteuid()
-    except PermissionError:
-        return _is_ours(place.parent)
-    except OSError:
-        return False
 
 
 @functools.cache

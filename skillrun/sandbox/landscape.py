@@ -20,7 +20,6 @@ from skillrun.sandbox.walk import ClosedError, Walker, link_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from skillrun.permissions.access import Pin
@@ -81,7 +80,7 @@ def survey(policy: Policy, *, split: bool) -> Landscape:
         looked.update((entry.path, _look(entry.path, walker)) for entry in kept if entry.path not in looked)
         present = {path: found for path, found in looked.items() if isinstance(found, os.stat_result)}
         hidden = {entry.path for entry in kept if not entry.readable and entry.path in present}
-        _check_open(looked, hidden, roots)
+        _check_open(looked)
         spots.update((path, _spot(found)) for path, found in present.items())
         ends = {path: end for path in present if spots[path].link and (end := _end(path, walker))}
         between = {
@@ -126,23 +125,21 @@ def _look(path: Path, walker: Walker) -> os.stat_result | ClosedError | None:
         return closed
 
 
-def _check_open(
-    looked: Mapping[Path, os.stat_result | ClosedError | None],
-    hidden: AbstractSet[Path],
-    roots: Sequence[Path],
-) -> None:
+def _check_open(looked: Mapping[Path, os.stat_result | ClosedError | None]) -> None:
     """Raise ConfigError for what is kept from the script and can't be looked at, and so not be covered.
 
-    It may be a link to anything that is granted. Where the folder is not ours no script has closed it, and none can open it:
-    there it is enough that it is hidden as a whole, or outside of what is granted.
+    It may be a link to anything that is granted, also where the folder that hides it is covered as a whole. Where that is not
+    ours, no script has closed it, and none can open it.
     """
     for path, found in looked.items():
-        if not isinstance(found, ClosedError):
-            continue
-        covered = not hidden.isdisjoint(path.parents) or not any(below(path, root) for root in roots)
-        if found.ours or not covered:
-            message = f"{found}, and `{path}` must be kept from the script"
-            raise ConfigError(error("path-closed", message, help=f"`chmod u+x {found.folder}`"))
+        if isinstance(found, ClosedError) and found.ours:
+            raise _refusal(found, path)
+
+
+def _refusal(closed: ClosedError, path: Path) -> ConfigError:
+    """Say why a path that can't be looked at can't be kept from the script."""
+    message = f"{closed}, and `{path}` must be kept from the script"
+    return ConfigError(error("path-closed", message, help=f"`chmod u+x {closed.folder}`"))
 
 
 def _with_links(
@@ -163,7 +160,7 @@ def _with_links(
         direct = found is not None and not stat.S_ISLNK(found.st_mode)
         if direct or (found is None and walker.first_link(entry.path) is None):
             continue
-        nodes, real = link_nodes(entry.path)
+        nodes, real = _nodes(entry.path)
         for node in nodes:
             if node != entry.path and any(below(node, root) for root in roots):
                 yield Kept(node, entry.reason, readable=entry.readable)
@@ -171,9 +168,17 @@ def _with_links(
             yield Kept(real, entry.reason, readable=entry.readable)
 
 
+def _nodes(path: Path) -> tuple[list[Path], Path | None]:
+    """Follow the links of a path that is kept; another run may have closed a folder a moment ago."""
+    try:
+        return link_nodes(path)
+    except ClosedError as closed:
+        raise _refusal(closed, path) from None
+
+
 def _end(node: Path, walker: Walker) -> tuple[Path, Spot] | None:
     """Give where a link ends, and what lies there; None where that is nothing, or nowhere."""
-    real = link_nodes(node)[1]
+    real = _nodes(node)[1]
     if real is None:
         return None
     found = _look(real, walker)

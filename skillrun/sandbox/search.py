@@ -8,7 +8,6 @@ The search is bounded; what follows where it could not be finished is the policy
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import functools
 import os
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun import resources
+from skillrun.sandbox.walk import is_ours, may_be
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -111,9 +111,8 @@ class _Findings:
     def _shut(self, folder: str, reason: str) -> None:
         """Take a folder that may hold anything for a door: it is kept from the script itself."""
         self.doors.append((Path(folder), reason))
-        with contextlib.suppress(FileNotFoundError):  # taken away since
-            if os.lstat(folder).st_uid == os.geteuid():
-                self.shut.append(Path(folder))
+        if is_ours(folder):
+            self.shut.append(Path(folder))
 
     def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
         """List a folder."""
@@ -159,18 +158,7 @@ def standing_above(roots: Iterable[Path]) -> tuple[tuple[Path, str], ...]:
     """
     places = sorted({os.fspath(folder).rstrip("/") for root in roots for folder in root.parents})
     found = ((f"{place}/{name}", why) for place in places for name, why in _protected_names())
-    return tuple((Path(text), why) for text, why in found if _may_be(text))
-
-
-def _may_be(path: str) -> bool:
-    """Tell whether anything lies at a path, or may do so in a folder that can't be looked into."""
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return True
+    return tuple((Path(text), why) for text, why in found if may_be(text))
 
 
 @functools.cache

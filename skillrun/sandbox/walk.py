@@ -132,10 +132,32 @@ def _closed(folder: int, path: str, problem: OSError) -> ClosedError:
     return ClosedError(Path(path or "/"), problem.strerror or str(problem), ours=ours)
 
 
+def may_be(path: str) -> bool:
+    """Tell whether anything lies at a path, or may do so where that can't be told."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def is_ours(path: str) -> bool:
+    """Tell whether what lies at a path, or a folder that hides it, is our user's: a script may have closed it."""
+    try:
+        return os.lstat(path).st_uid == os.geteuid()
+    except PermissionError:
+        return is_ours(os.path.dirname(path))  # noqa: PTH120 - text throughout
+    except OSError:
+        return False
+
+
 def link_nodes(path: Path) -> tuple[list[Path], Path | None]:
     """Follow a path part by part; return each link on the way, by its physical path, and where it ends.
 
-    One that goes round, or over more links than the kernel follows, ends nowhere: None.
+    One that goes round, or over more links than the kernel follows, ends nowhere: None. Raises ClosedError for a folder of
+    ours that can't be looked into.
     """
     nodes: list[Path] = []
     at = "/"
@@ -148,6 +170,11 @@ def link_nodes(path: Path) -> tuple[list[Path], Path | None]:
         here = os.path.join(at, part)  # noqa: PTH118
         try:
             target = os.readlink(here)  # noqa: PTH115 - text, as it is in the link
+        except PermissionError as problem:
+            if is_ours(at):
+                raise ClosedError(Path(at), problem.strerror or "", ours=True) from None
+            at = here
+            continue
         except OSError:
             at = here
             continue

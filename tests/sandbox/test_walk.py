@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillrun.sandbox.search import search
-from skillrun.sandbox.walk import ClosedError, Walker, link_nodes
+from skillrun.errors import ConfigError
+from skillrun.sandbox.git_obeys import Surroundings, obeyed
+from skillrun.sandbox.search import Search, search
+from skillrun.sandbox.walk import ClosedError, Walker, is_ours, link_nodes, may_be
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,3 +155,49 @@ def test_a_closed_folder_is_a_door(folder: Path, mode: int, bases: int, doors: i
     assert [door for door, _ in found.doors] == [inner] * doors
     assert found.shut == (inner,) * doors
     assert found.complete
+
+
+def test_links_behind_a_closed_folder_are_not_told(folder: Path) -> None:
+    """Where a link leads can't be told any more when its folder is closed between two looks."""
+    (folder / "link").symlink_to("target")
+    folder.chmod(0o444)
+    with pytest.raises(ClosedError) as closed:
+        link_nodes(folder / "link")
+    assert closed.value.ours
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a folder of another user")
+def test_links_behind_somebody_elses_closed_folder_are_none(folder: Path) -> None:
+    """What no script can have closed is as it is spelled: it is of no use to a script either."""
+    os.seteuid(0)
+    os.chown(folder, ORDINARY + 1, ORDINARY + 1)
+    folder.chmod(0o700)
+    os.seteuid(ORDINARY)
+    assert link_nodes(folder / "link/file") == ([], folder / "link/file")
+
+
+def test_what_may_be_in_a_closed_folder(folder: Path) -> None:
+    """Nothing is absent that can't be looked at."""
+    assert not may_be(str(folder / "a"))
+    assert not may_be(str(folder / "a/b"))
+    folder.chmod(0o644)
+    assert may_be(str(folder / "a"))
+    assert may_be(str(folder))
+    assert is_ours(str(folder / "a/b/c"))
+    assert not is_ours("/etc/hostname")
+    assert not is_ours(str(folder.with_name("absent")))
+
+
+@pytest.mark.parametrize("closed", ["commondir", ".git"])
+def test_a_repository_whose_common_folder_cannot_be_told(folder: Path, closed: str) -> None:
+    """Which settings hold in a repository is in a file that may be closed for a moment: nothing is taken for absent."""
+    git = folder / ".git"
+    git.mkdir()
+    (git / "config").write_text("")
+    (git / "commondir").write_text("../other")
+    (git / closed if closed == "commondir" else git).chmod(0)
+    found = Search(repositories=(git,))
+    with pytest.raises(ConfigError) as refused:
+        obeyed([folder], found, Surroundings(None, {}))
+    git.chmod(0o755)
+    assert refused.value.problem.rule == "path-closed"
