@@ -64,7 +64,7 @@ def _enter(name: str, above: int | None) -> int:
     try:
         folder = os.open(name, _OPEN, dir_fd=above)
     except PermissionError:
-        _permit(name, above)
+        permit(name, above)
         folder = os.open(name, _OPEN, dir_fd=above)
     try:
         os.fchmod(folder, stat.S_IRWXU)
@@ -74,15 +74,16 @@ def _enter(name: str, above: int | None) -> int:
     return folder
 
 
-def _permit(name: str, above: int | None) -> None:
-    """Give a folder its permission bits back; raises OSError when it is none, or not ours."""
+def permit(name: str, above: int | None) -> None:
+    """Give a folder its owner's permission bits back; raises OSError when it is none, or not ours."""
     if sys.platform != "linux":
-        os.chmod(name, stat.S_IRWXU, dir_fd=above, follow_symlinks=False)
+        mode = os.stat(name, dir_fd=above, follow_symlinks=False).st_mode
+        os.chmod(name, stat.S_IMODE(mode) | stat.S_IRWXU, dir_fd=above, follow_symlinks=False)
         return
     # chmod(2) follows links and has no flag against it; the way through /proc leads to what was opened.
     held = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     try:
-        os.chmod(f"/proc/self/fd/{held}", stat.S_IRWXU)
+        os.chmod(f"/proc/self/fd/{held}", stat.S_IMODE(os.fstat(held).st_mode) | stat.S_IRWXU)
     finally:
         os.close(held)
 
@@ -131,5 +132,5 @@ def _raise(name: str, folder: int, new: str, top: int) -> None:
     try:
         os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)
     except PermissionError:
-        _permit(name, folder)
+        permit(name, folder)
         os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)

@@ -54,7 +54,10 @@ def check_covers(entries: list[list[Any]]) -> None:
     (detach_mounts in fs/namei.c). What lies there then was planned anew, by what it is; yet a file with a second name
     can be put back, and is the same.
     """
+    hidden: list[str] = []
     for path, mode, device, inode, *_ in entries:
+        if mode == "deny":
+            hidden.append(f"{path}/")
         try:
             if mode == "ro":
                 covered = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
@@ -64,7 +67,8 @@ def check_covers(entries: list[list[Any]]) -> None:
             else:
                 continue  # a folder has one name; and of a file it is the mount that lets it be written
         except PermissionError:
-            covered = True  # what is above it can't be entered, by the script neither
+            # What is above it is covered itself. Else somebody has closed it, and may open it again.
+            covered = path.startswith(tuple(hidden))
         except (FileNotFoundError, NotADirectoryError):
             covered = mode != "ro"  # of what is above it nothing was granted
         if not covered:
@@ -242,8 +246,10 @@ class World:
         """
         folder = stat.S_ISDIR(os.fstat(held).st_mode)
         os.close(held)
-        if not os.path.lexists("." + path):
-            return  # nothing above it was granted, so it is not there to be covered
+        try:
+            os.lstat("." + path)
+        except (FileNotFoundError, NotADirectoryError):
+            return  # nothing above it was granted, so it is not there to be covered; what can't be told is no such thing
         if folder:
             mounts.mount(
                 "tmpfs", "." + path, mounts.RDONLY | _PRIVATE | mounts.NOEXEC, "mode=000,nr_inodes=2"

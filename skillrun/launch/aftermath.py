@@ -10,6 +10,7 @@ import json
 import stat
 from typing import TYPE_CHECKING, Any
 
+from skillrun.confine.trees import permit
 from skillrun.errors import SkillError
 from skillrun.launch.quarantine import move_away
 from skillrun.launch.repository import commands
@@ -50,7 +51,8 @@ def violations(
     roots = tuple(root for root in policy.write_roots if root != policy.scratch)
     if not roots:
         return tuple(found)
-    after = search(roots, first_parts())
+    after, opened = _searched(roots, before)
+    found += opened
     with Walker() as walker:
         found += _replaced(policy, landscape, walker)
         old_bases = set(before.bases)
@@ -75,11 +77,7 @@ def violations(
     ]
     old_doors = {door for door, _ in before.doors}
     for path, kind in after.doors:
-        if path in old_doors:
-            continue
-        if path in after.shut:
-            found.append(_closed(path, kind))
-        else:
+        if path not in old_doors:
             message = f"`{path}` appeared during the run, and the script could use it: {kind}"
             found.append(warning("door-appeared", message, at=At(path=path)))
     if not after.complete:
@@ -141,11 +139,11 @@ def _appeared(
             continue
         try:
             found = walker.look(path)
+            # A new link on the way is not followed here, and whoever uses the path will.
+            link = walker.first_link(path) if found is None else None
         except ClosedError:
             continue  # the folder is told of
         if found is None:
-            # A new link on the way is not followed here, and whoever uses the path will.
-            link = walker.first_link(path)
             if link is not None and link not in landscape.present and link not in seen:
                 seen.add(link)
                 if any(below(link, root) for root in roots):
@@ -157,11 +155,29 @@ def _appeared(
         yield _told(path, entry.reason, move_away(path, quarantine) if limits or is_root else None)
 
 
-def _closed(folder: Path, reason: str) -> Problem:
-    """Say that a run has left a folder in which nobody can look for what later runs."""
-    message = (
-        f"`{folder}` was closed during the run, and what was made or changed in it can't be told: {reason}"
-    )
+def _searched(roots: Collection[Path], before: Search) -> tuple[Search, list[Problem]]:
+    """Search what a run could write in, and open what it closed: what later runs may be in there."""
+    told: dict[Path, Problem] = {}
+    while True:
+        after = search(roots, first_parts())
+        closed = [folder for folder in after.shut if folder not in told and folder not in before.shut]
+        if not closed:
+            return after, list(told.values())
+        for folder in closed:
+            told[folder] = _opened(folder)
+
+
+def _opened(folder: Path) -> Problem:
+    """Give the owner of a folder the rights back that a run has taken."""
+    what = "its owner's rights were given back"
+    try:
+        with Walker() as walker:
+            above = walker.folder(str(folder.parent))
+            if above is not None:
+                permit(folder.name, above)
+    except (ClosedError, OSError) as wrong:
+        what = f"what is in it can't be told ({wrong})"
+    message = f"`{folder}` could not be looked into any more after the run; {what}"
     return warning("folder-closed", message, at=At(path=folder), help="look at it before anything uses it")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
+from skillrun.confine.trees import permit
 from skillrun.sandbox.walk import ClosedError, Walker
 
 if TYPE_CHECKING:
@@ -24,20 +26,31 @@ def move_away(path: Path, quarantine: Path | None) -> Path | None:
             target.mkdir(mode=0o700, parents=True)
     except OSError:
         target = None
-    with Walker() as walker:
-        try:
-            folder = walker.folder(str(path.parent))
-        except ClosedError:
-            return None
-        if folder is None:
-            return None
-        try:
-            return _rename(folder, path, target)
-        except PermissionError:
-            # The script may have taken the right to write from its own folder.
-            return _again(folder, path, target)
-        except OSError:
-            return None
+    moved = None
+    with Walker() as walker, contextlib.suppress(ClosedError, OSError):
+        folder = walker.folder(str(path.parent))
+        if folder is not None:
+            try:
+                moved = _rename(folder, path, target)
+            except PermissionError:
+                _permit(path, walker)
+                moved = _rename(folder, path, target)
+    if target is not None and (moved is None or moved.parent != target):
+        with contextlib.suppress(OSError):
+            target.rmdir()
+    return moved
+
+
+def _permit(path: Path, walker: Walker) -> None:
+    """Give what is to be moved, and its folder, the rights for that: the script may have taken them.
+
+    A folder that comes to lie in another one is written itself (rename(2), EACCES).
+    """
+    for one in (path.parent, path):
+        above = walker.folder(str(one.parent))
+        if above is not None:
+            with contextlib.suppress(NotADirectoryError):  # a file needs none
+                permit(one.name or ".", above)
 
 
 def _rename(folder: int, path: Path, target: Path | None) -> Path:
@@ -54,22 +67,3 @@ def _rename(folder: int, path: Path, target: Path | None) -> Path:
     aside = f"{path.name}.quarantined-{os.urandom(4).hex()}"
     os.rename(path.name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     return path.with_name(aside)
-
-
-def _again(folder: int, path: Path, target: Path | None) -> Path | None:
-    """Give the folder its write bit back for the move."""
-    try:
-        opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-    except OSError:
-        return None
-    try:
-        mode = os.fstat(opened).st_mode & 0o7777
-        os.fchmod(opened, mode | 0o700)
-        try:
-            return _rename(folder, path, target)
-        finally:
-            os.fchmod(opened, mode)
-    except OSError:
-        return None
-    finally:
-        os.close(opened)

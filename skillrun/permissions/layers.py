@@ -27,7 +27,7 @@ from skillrun.permissions.describe import Line, describe_ceiling
 from skillrun.permissions.narrowing import check_narrows
 from skillrun.permissions.near import near_key
 from skillrun.permissions.place import Place
-from skillrun.permissions.project import project_files, repository_root
+from skillrun.permissions.project import project_files, project_root
 from skillrun.problem import At, Problem, error, warning
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def load_layers(
         tools=_tools(voices),
         operator_roots=_spellings(roots),
         named_roots=_spellings(named_roots),
-        repository=repository_root(workspace) or workspace,
+        repository=project_root(workspace),
     )
     problems = check_narrows(layers.projects, base, place)
     if problems:

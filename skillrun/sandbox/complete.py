@@ -140,7 +140,9 @@ def _kept(
             Kept(path, "it names the repository that git uses", readable=True) for path in found.git_files
         ]
         kept += [
-            Kept(path / name, "as in .git", readable=True) for path in found.bare for name in control_names()
+            Kept(path / name, "as in .git", readable=True)
+            for path in found.bare
+            for name in ("HEAD", *control_names())
         ]
         kept += protected_names(writes, found.bases)
     first: dict[Path, Kept] = {}

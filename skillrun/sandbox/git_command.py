@@ -12,6 +12,8 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
+from skillrun.sandbox.walk import is_folder, may_be
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
@@ -52,11 +54,11 @@ def paths_in(
         for candidate in candidates:
             if not may(candidate):
                 return
-            if os.path.isdir(candidate):  # noqa: PTH112 - Path.is_dir raises for names that are too long
+            if is_folder(candidate):
                 yield from _in_folder(candidate, sets_path="PATH=" in command)
                 if len(entered) < _MOST_FOLDERS:
                     entered.append(candidate)
-            elif os.path.lexists(candidate) or ("/" in word and _could_be(candidate, places)):
+            elif may_be(candidate) or ("/" in word and _could_be(candidate, places)):
                 yield candidate
 
 
@@ -95,5 +97,5 @@ def _in_folder(folder: str, *, sets_path: bool) -> Iterator[str]:
     """
     if sets_path:
         yield folder
-    elif os.path.isfile(f"{folder}/__main__.py"):  # noqa: PTH113 - as above
+    elif may_be(f"{folder}/__main__.py"):
         yield f"{folder}/__main__.py"

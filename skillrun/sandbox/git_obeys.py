@@ -20,7 +20,8 @@ from skillrun.problem import error
 from skillrun.sandbox.complete import control_names
 from skillrun.sandbox.git_command import LONGEST, paths_in
 from skillrun.sandbox.git_config import read, settings
-from skillrun.sandbox.walk import is_ours, may_be
+from skillrun.sandbox.search import BARE
+from skillrun.sandbox.walk import ClosedError, is_folder, is_ours, link_nodes, may_be
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -93,10 +94,13 @@ def obeyed(writes: Collection[Path], found: Search, surroundings: Surroundings) 
     reading = _Reading(surroundings)
     named: dict[Path, str] = {}
     elsewhere = _Repository(Path("/"), tuple(writes))
-    for repository in (elsewhere, *_repositories(writes, found)):
-        for path, reason in (*_control(repository), *reading.named(repository)):
-            if any(_matters(path, root) for root in writes):
-                named.setdefault(path, reason)
+    try:
+        for repository in (elsewhere, *_repositories(writes, found)):
+            for path, reason in (*_control(repository), *reading.named(repository)):
+                if any(_matters(path, root) for root in writes):
+                    named.setdefault(path, reason)
+    except ClosedError as closed:
+        raise _closed(closed.folder) from None
     if reading.shut is not None:
         raise _closed(reading.shut)
     return Obeyed(tuple(named.items()), reading.complete)
@@ -106,7 +110,10 @@ def obeyed_in(tops: Collection[Path], surroundings: Surroundings) -> tuple[tuple
     """Name what the user's and the machine's own settings mean in repositories, whose own are not read."""
     reading = _Reading(surroundings)
     repositories = [_Repository(top, (top,), top) for top in tops]
-    return tuple(line for one in repositories for line in reading.named(one) if below(line[0], one.top))
+    try:
+        return tuple(line for one in repositories for line in reading.named(one) if below(line[0], one.top))
+    except ClosedError:  # by another run: the folder is told of
+        return ()
 
 
 def _matters(path: Path, root: Path) -> bool:
@@ -118,7 +125,7 @@ def _repositories(writes: Collection[Path], found: Search) -> Iterator[_Reposito
     """Give the repositories whose settings matter."""
     above = {folder for root in writes for folder in (root, *root.parents)}
     for git in sorted({*found.repositories, *found.git_files, *(folder / ".git" for folder in above)}):
-        place = git if os.path.isdir(git) else _leads_to(git)  # noqa: PTH112 - Path.is_dir raises for EACCES
+        place = git if is_folder(str(git)) else _leads_to(git)
         if place is not None:
             yield _repository(git.parent, place)
     for folder in sorted({*found.bare, *(folder for folder in above if _is_bare(folder))}):
@@ -127,8 +134,7 @@ def _repositories(writes: Collection[Path], found: Search) -> Iterator[_Reposito
 
 def _is_bare(folder: Path) -> bool:
     """Tell whether a folder above a write root is shaped like a repository."""
-    shapes = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
-    return any(all(may_be(f"{folder}/{name}") for name in shape) for shape in shapes)
+    return any(all(may_be(f"{folder}/{name}") for name in shape) for shape in BARE)
 
 
 def _closed(file: Path) -> ConfigError:
@@ -293,7 +299,8 @@ def _in_wide(setting: Setting, path: Path) -> Iterator[Path]:
 
 def _both(path: Path, reason: str) -> Iterator[tuple[Path, str]]:
     """Give a path as it is spelled and, where links lead elsewhere, as it is."""
-    spelled, real = Path(os.path.normpath(path)), Path(os.path.realpath(path))
+    spelled = Path(os.path.normpath(path))
     yield spelled, reason
-    if real != spelled:
+    _, real = link_nodes(path)
+    if real is not None and real != spelled:
         yield real, reason

@@ -158,7 +158,7 @@ def _with_links(
         if isinstance(found, ClosedError):
             continue
         direct = found is not None and not stat.S_ISLNK(found.st_mode)
-        if direct or (found is None and walker.first_link(entry.path) is None):
+        if direct or (found is None and _first_link(entry.path, walker) is None):
             continue
         nodes, real = _nodes(entry.path)
         for node in nodes:
@@ -166,6 +166,14 @@ def _with_links(
                 yield Kept(node, entry.reason, readable=entry.readable)
         if real is not None and real != entry.path:
             yield Kept(real, entry.reason, readable=entry.readable)
+
+
+def _first_link(path: Path, walker: Walker) -> Path | None:
+    """Return the first link on the way to a path that is kept, as `_nodes` does."""
+    try:
+        return walker.first_link(path)
+    except ClosedError as closed:
+        raise _refusal(closed, path) from None
 
 
 def _nodes(path: Path) -> tuple[list[Path], Path | None]:

@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 MOST_ENTRIES: Final = 100_000  # names; about 0.2 s
 _BY_WHOM_WE_ACT: Final = os.access in os.supports_effective_ids
 
-# A folder with one of these sets of names is a repository to git (is_git_directory in its setup.c).
-_BARE: Final = (frozenset({"HEAD", "objects", "refs"}), frozenset({"HEAD", "commondir"}))
+# A folder with one of the first two sets of names is a repository to git (is_git_directory in its setup.c). With one of the
+# others a script may have taken the rest away, to bring it back; its HEAD stays where it is (complete.py).
+BARE: Final = (
+    frozenset({"HEAD", "objects", "refs"}),
+    frozenset({"HEAD", "commondir"}),
+    frozenset({"HEAD", "config"}),
+    frozenset({"HEAD", "hooks"}),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ class _Findings:
             if is_folder:
                 below.append(entry.path)
             elif not entry.is_file(follow_symlinks=False):
-                self.doors += _door(entry.path)
+                self.take_door(entry.path)
             if entry.name == ".git":
                 (self.repositories if is_folder else self.git_files).add(entry.path)
             if self.left < 0:
@@ -83,9 +89,19 @@ class _Findings:
             self.bases.add(folder)
         if "SKILL.md" in seen:
             self.skills.add(folder)
-        if "HEAD" in seen and any(seen >= shape for shape in _BARE) and not folder.endswith("/.git"):
+        if "HEAD" in seen and any(seen >= shape for shape in BARE) and not folder.endswith("/.git"):
             self.bare.add(folder)
         return below
+
+    def take_door(self, path: str) -> None:
+        """Take what is neither a file, a folder nor a link for a door."""
+        try:
+            kind = _kind(path)
+        except OSError as problem:
+            self._unlisted(path, problem)
+        else:
+            if kind is not None:
+                self.doors.append((Path(path), kind))
 
     def _closed(self, folder: str) -> set[str]:
         """Take a folder that can't be looked into for a door; its names can be told all the same where it can be listed."""
@@ -147,7 +163,8 @@ def search(roots: Collection[Path], names: frozenset[str]) -> Search:
         if findings.left < 0:
             return findings.done(complete=False)
     # A root can be a door itself; no folder gives an entry for it.
-    findings.doors += [door for root in roots for door in _door(os.fspath(root))]
+    for root in roots:
+        findings.take_door(os.fspath(root))
     return findings.done(complete=True)
 
 
@@ -172,17 +189,11 @@ def _paths(folders: Iterable[str]) -> tuple[Path, ...]:
     return tuple(Path(folder) for folder in sorted(folders))
 
 
-def _door(path: str) -> list[tuple[Path, str]]:
-    """Return a path with its kind when it is neither a file, a folder nor a link."""
-    kind = _kind(path)
-    return [] if kind is None else [(Path(path), kind)]
-
-
 def _kind(path: str) -> str | None:
-    """Say what a path is when it is neither a file, a folder nor a link."""
+    """Say what a path is when it is neither a file, a folder nor a link. Raises OSError."""
     try:
         mode = os.lstat(path).st_mode
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     if stat.S_ISSOCK(mode):
         return "a socket: whoever listens there is outside"

@@ -153,6 +153,18 @@ def is_ours(path: str) -> bool:
         return False
 
 
+def is_folder(path: str) -> bool:
+    """Tell whether a path leads to a folder. Raises ClosedError where one of ours hides that."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - text throughout
+    except PermissionError as problem:
+        if is_ours(path):
+            raise ClosedError(Path(path), problem.strerror or "", ours=True) from None
+        return False
+    except (OSError, ValueError):
+        return False
+
+
 def link_nodes(path: Path) -> tuple[list[Path], Path | None]:
     """Follow a path part by part; return each link on the way, by its physical path, and where it ends.
 

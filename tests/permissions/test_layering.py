@@ -397,13 +397,30 @@ class TestHostile:
         real.chmod(0o606)
         assert rule(scene)[0] == "ceiling-owner"
 
-    def test_a_folder_of_everybody_is_no_repository(self, scene: Scene) -> None:
-        """`.git` and skillrun.yaml in a folder like /tmp speak to nobody below it."""
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+    @pytest.mark.parametrize("theirs", [".git", "skillrun.yaml"])
+    def test_a_folder_of_everybody_is_no_repository_of_others(self, scene: Scene, theirs: str) -> None:
+        """`.git` and skillrun.yaml of others in a folder like /tmp speak to nobody below it."""
         scene.home.chmod(0o1777)
         (scene.home / ".git").mkdir()
         scene.write("home/skillrun.yaml", "sandbox: {timeout: 1}\n")
+        assert scene.grant("").capabilities.timeout == 1
+        os.chown(scene.home / theirs, 12345, 12345)
         assert scene.grant("").capabilities.timeout == 60
-        scene.home.chmod(0o755)
+
+    def test_opening_a_repository_to_everybody_drops_no_limit(self, scene: Scene) -> None:
+        """A script that may write in it can do that, and what limits the next run must not be lost by it."""
+        (scene.home / ".git").mkdir()
+        scene.write("home/skillrun.yaml", "sandbox: {timeout: 1}\n")
+        for mode in (0o755, 0o777, 0o1777):
+            scene.home.chmod(mode)
+            assert scene.grant("").capabilities.timeout == 1
+
+    def test_a_repository_in_a_repository_drops_no_limit(self, scene: Scene) -> None:
+        """A `.git` that a script made where it could write does not end the way up to what limits it."""
+        (scene.home / ".git").mkdir()
+        scene.write("home/skillrun.yaml", "sandbox: {timeout: 1}\n")
+        (scene.workspace / ".git").mkdir()
         assert scene.grant("").capabilities.timeout == 1
 
     def test_a_fifo_and_a_folder_for_a_file(self, scene: Scene) -> None:
