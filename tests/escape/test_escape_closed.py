@@ -7,14 +7,15 @@ uncovered there: it would open it again and have what was denied or protected.
 from __future__ import annotations
 
 import os
+import shutil
+import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from attack import State
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from attack import Run, Scene
 
 # Names can be listed, and not looked at; nothing can be listed; all can be looked at by name, and nothing be listed.
@@ -349,3 +350,139 @@ def test_a_folder_too_deep_to_be_named_stops_no_later_run(scene: Scene) -> None:
     run = scene.confined()
 
     assert run.attempted, run
+
+
+@pytest.mark.parametrize("how", ["git", "file", "mode"])
+def test_blocks_dropping_what_limits_a_project(scene: Scene, how: str) -> None:
+    """A repository made in a repository, or opened to everybody, does not hide the skillrun.yaml above it."""
+    repository, inner = scene.workspace, scene.workspace / "inner"
+    token = scene.secret(inner / "key")
+    scene.folder(repository / ".git")
+    scene.file(repository / "skillrun.yaml", "sandbox: {deny: [inner/key]}\n")
+    grant = repository if how == "mode" else inner
+    scene.ceiling = scene.file(
+        scene.home / "ceiling.yaml", f'sandbox: {{fs_read: ["{grant}"], fs_write: ["{grant}"]}}\n'
+    )
+    body = {
+        "git": "os.mkdir('.git')",
+        "file": "open('.git', 'w').write('gitdir: x')",
+        "mode": "os.chmod('..', 0o777)",
+    }[how]
+    front = 'fs_read: [".."]\nfs_write: [".."]' if how == "mode" else 'fs_read: ["."]\nfs_write: ["."]'
+    scene.script(body, front=front)
+    scene.confined(workspace=str(inner))
+    if how == "mode":
+        repository.chmod(0o777)
+    elif not (inner / ".git").exists():  # level 1 lets nothing be made beside what is denied
+        scene.folder(inner / ".git")
+    scene.script("print(open(args[0]).read())", front=front)
+
+    run = scene.confined(inner / "key", workspace=str(inner))
+
+    assert run.attempted, run
+    assert token not in run.said
+    assert token in scene.plainly(inner / "key").out
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o111, 0o311, 0o444, 0o555])
+@pytest.mark.parametrize("which", ["evil", "skills", ".claude", "."])
+def test_a_skill_is_moved_away_whatever_rights_the_script_took(scene: Scene, which: str, mode: int) -> None:
+    """Neither a closed folder nor one without the right to write keeps a skill where a later run would find it."""
+    made = scene.workspace / ".claude/skills/evil/SKILL.md"
+    folder = {
+        "evil": made.parent,
+        "skills": made.parents[1],
+        ".claude": made.parents[2],
+        ".": scene.workspace,
+    }[which]
+    scene.script(
+        "os.makedirs('.claude/skills/evil/scripts'); open('.claude/skills/evil/SKILL.md', 'w').write('evil')\n"
+        f"os.chmod({str(folder)!r}, {mode})"
+    )
+
+    run = scene.confined(state=str(scene.folder(scene.home / "state")))
+
+    assert run.attempted
+    assert not made.exists()
+    assert run.told["violations"]
+    scene.workspace.chmod(0o755)
+    shutil.rmtree(scene.workspace / ".claude", ignore_errors=True)
+    scene.plainly()
+    for above in reversed(made.parents[:4]):
+        above.chmod(0o755)
+    assert made.exists()
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o111, 0o444])
+def test_a_lock_is_moved_away_from_a_folder_that_was_closed(scene: Scene, mode: int) -> None:
+    """What a script approves for itself is not left in a folder that can be searched and not listed."""
+    scene.folder(scene.workspace / "lib")
+    scene.script(f"open('lib/skillrun.lock', 'w').write('forged'); os.chmod('lib', {mode})")
+
+    run = scene.confined(state=str(scene.folder(scene.home / "state")))
+
+    (scene.workspace / "lib").chmod(0o755)
+    assert run.attempted
+    assert not (scene.workspace / "lib/skillrun.lock").exists()
+    scene.plainly()
+    (scene.workspace / "lib").chmod(0o755)
+    assert (scene.workspace / "lib/skillrun.lock").exists()
+
+
+@pytest.mark.parametrize("part", ["HEAD", "objects", "refs", "HEAD objects refs", "objects refs"])
+@pytest.mark.parametrize("name", ["config", "hooks/post-update"])
+def test_blocks_changing_a_bare_repository_that_was_disguised(scene: Scene, part: str, name: str) -> None:
+    """A repository does not lose its protection when a script takes away what it is known by (law 8)."""
+    bare = scene.workspace / "srv.git"
+    target = scene.file(bare / name)
+    for folder in ("objects", "refs", "hooks"):
+        scene.folder(bare / folder)
+    scene.file(bare / "HEAD", "ref: refs/heads/main\n")
+    scene.file(bare / "config", "as it was\n")
+    scene.script(
+        "for one in args:\n"
+        "    try: os.rename('srv.git/' + one, 'srv.git/' + one + '_')\n"
+        "    except OSError as failure: print(failure)"
+    )
+    scene.confined(*part.split())
+    before = State.of(target)
+    scene.script(f"open('srv.git/{name}', 'a').write('# changed')")
+
+    run = scene.confined()
+
+    assert run.attempted
+    assert State.of(target) == before
+    scene.plainly()
+    assert State.of(target) != before
+
+
+@pytest.mark.level(2)
+def test_blocks_a_socket_whose_path_no_call_takes(scene: Scene) -> None:
+    """A socket is reached from the folder that it is in, however long its path is."""
+    here = scene.workspace
+    before = Path.cwd()
+    folder = scene.folder(here / "deep")
+    left = 4090 - len(str(folder))
+    names = ["d" * 200] * (left // 201) + ["e" * max(1, left % 201 - 1)]
+    os.chdir(folder)
+    try:
+        for name in names:
+            Path(name).mkdir()
+            Path(name).chmod(0o755)
+            scene.own(Path(name))
+            os.chdir(name)
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind("socket12")
+            scene.own(Path("socket12"))
+            listening.listen()
+            scene.script(
+                "os.chdir('deep')\n"
+                f"for name in {names!r}: os.chdir(name)\n"
+                "with socket.socket(socket.AF_UNIX) as s: s.connect('socket12'); print('CONNECTED')"
+            )
+            run = scene.confined()
+            assert "CONNECTED" not in run.out, run
+            assert run.attempted
+            assert "CONNECTED" in scene.plainly().out
+    finally:
+        os.chdir(before)
