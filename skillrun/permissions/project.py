@@ -1,4 +1,4 @@
-"""Project files: which skillrun.yaml files a workspace lies under, from the repository's root down."""
+"""Project files: which skillrun.yaml files a workspace lies under, from the outermost repository's root down."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from skillrun.confine.landlock import ChangedError
+from skillrun.confine.world import World, check_covers
 from skillrun.errors import ConfigError
 from skillrun.sandbox.git_obeys import Surroundings, obeyed
 from skillrun.sandbox.search import Search, search
@@ -201,3 +203,28 @@ def test_a_repository_whose_common_folder_cannot_be_told(folder: Path, closed: s
         obeyed([folder], found, Surroundings(None, {}))
     git.chmod(0o755)
     assert refused.value.problem.rule == "path-closed"
+
+
+def test_a_cover_that_a_closed_folder_hides_is_not_taken_for_one(folder: Path) -> None:
+    """What a world covers must be seen to be covered; only below what it hides itself there is nothing to see."""
+    (folder / "file").write_text("x")
+    found = (folder / "file").lstat()
+    entry = [str(folder / "file"), "deny", found.st_dev, found.st_ino + 1]
+    check_covers([entry])
+    folder.chmod(0o444)
+    with pytest.raises(ChangedError):
+        check_covers([entry])
+    above = folder.lstat()
+    check_covers([[str(folder), "deny", above.st_dev, above.st_ino + 1], entry])
+
+
+def test_what_can_not_be_told_is_not_left_uncovered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is left alone that is not there in the new root, and not one that a closed folder hides."""
+    monkeypatch.chdir(folder)
+    (folder / "sub").mkdir()
+    bare = object.__new__(World)
+    bare._deny("/sub/absent", os.open("/", os.O_PATH))
+    (folder / "sub").chmod(0o444)
+    with pytest.raises(PermissionError):
+        bare._deny("/sub/absent", os.open("/", os.O_PATH))
+    (folder / "sub").chmod(0o755)
