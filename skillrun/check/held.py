@@ -10,6 +10,7 @@ from skillrun.check.subject import Subject
 from skillrun.errors import SkillError
 from skillrun.permissions.project import repository_root
 from skillrun.problem import At, Severity, error
+from skillrun.sandbox.walk import may_be
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,10 +62,10 @@ def hold_to_lock(skill: Skill, layers: Layers, digest: str, host: Host) -> None:
 
 
 def _lock_of(folder: Path) -> Path | None:
-    """Return the nearest lock above a skill, not beyond its repository."""
+    """Return the nearest lock above a skill, not beyond its repository; one that can't be told is judged when read."""
     top = repository_root(folder)
     for parent in (folder, *folder.parents):
-        if (parent / FILE_NAME).is_file():
+        if may_be(f"{parent}/{FILE_NAME}"):
             return parent / FILE_NAME
         if parent == top:
             break

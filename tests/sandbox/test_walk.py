@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from skillrun.check.held import _lock_of
 from skillrun.confine.landlock import ChangedError
 from skillrun.confine.world import World, check_covers
 from skillrun.errors import ConfigError
@@ -228,3 +229,14 @@ def test_what_can_not_be_told_is_not_left_uncovered(folder: Path, monkeypatch: p
     with pytest.raises(PermissionError):
         bare._deny("/sub/absent", os.open("/", os.O_PATH))
     (folder / "sub").chmod(0o755)
+
+
+def test_a_lock_in_a_closed_folder_is_not_passed_over(folder: Path) -> None:
+    """The nearest lock counts, also one that can't be told; an outer one may approve more."""
+    (folder / "inner/skill").mkdir(parents=True)
+    (folder / "skillrun.lock").write_text("{}")
+    assert _lock_of(folder / "inner/skill") == folder / "skillrun.lock"
+    (folder / "inner").chmod(0o444)
+    found = _lock_of(folder / "inner/skill")
+    (folder / "inner").chmod(0o755)
+    assert found == folder / "inner/skill/skillrun.lock"
