@@ -486,3 +486,21 @@ def test_blocks_a_socket_whose_path_no_call_takes(scene: Scene) -> None:
             assert "CONNECTED" in scene.plainly().out
     finally:
         os.chdir(before)
+
+
+def test_many_folders_closed_in_each_other_take_no_time(scene: Scene) -> None:
+    """Each is opened only to find the next: after a few the rest is told of as it is."""
+    scene.script(
+        "for _ in range(400): os.mkdir('d'); os.chdir('d'); open('x', 'w')\n"
+        "for _ in range(400): os.chdir('..'); os.chmod('d', 0o400)"
+    )
+    run = scene.confined()
+    inner = scene.workspace / "d"
+    for _ in range(401):
+        if not inner.exists():
+            break
+        inner.chmod(0o755)
+        inner /= "d"
+    assert run.attempted
+    if scene.level == 2 and scene.party.uid:
+        assert run.rules == {"folder-closed", "door-appeared"}
