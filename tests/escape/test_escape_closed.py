@@ -180,9 +180,11 @@ def test_blocks_what_a_protected_link_in_a_folder_that_was_closed_leads_to(scene
     before = State.of(hook)
     scene.script("open('out/hooks/pre-commit', 'a').write('x')", front="fs_write: [out]")
 
-    scene.confined()
+    run = scene.confined()
 
     assert State.of(hook) == before
+    if scene.party.uid:
+        assert refusal(run) == "path-closed"
     scene.plainly()
     assert State.of(hook) != before
 
