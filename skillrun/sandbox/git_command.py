@@ -58,7 +58,7 @@ def paths_in(
                 yield from _in_folder(candidate, sets_path="PATH=" in command)
                 if len(entered) < _MOST_FOLDERS:
                     entered.append(candidate)
-            elif may_be(candidate) or ("/" in word and _could_be(candidate, places)):
+            elif os.path.lexists(candidate) or ("/" in word and _could_be(candidate, places)):
                 yield candidate
 
 
