@@ -16,7 +16,7 @@ from skillrun.confine.world import World, check_covers
 from skillrun.errors import ConfigError
 from skillrun.sandbox.git_obeys import Surroundings, obeyed
 from skillrun.sandbox.search import Search, search
-from skillrun.sandbox.walk import ClosedError, Walker, is_ours, link_nodes, may_be
+from skillrun.sandbox.walk import ClosedError, Walker, is_folder, is_ours, link_nodes, may_be
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,9 +183,14 @@ def test_what_may_be_in_a_closed_folder(folder: Path) -> None:
     """Nothing is absent that can't be looked at."""
     assert not may_be(str(folder / "a"))
     assert not may_be(str(folder / "a/b"))
+    assert is_folder(str(folder))
+    assert not is_folder(str(folder / "a"))
+    assert not is_folder(str(folder / ("a" * 300)))
     folder.chmod(0o644)
     assert may_be(str(folder / "a"))
     assert may_be(str(folder))
+    with pytest.raises(ClosedError):
+        is_folder(str(folder / "a"))
     assert is_ours(str(folder / "a/b/c"))
     assert not is_ours("/etc/hostname")
     assert not is_ours(str(folder.with_name("absent")))
