@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from attack import Run, Scene
 
 # Names can be listed, and not looked at; nothing can be listed; all can be looked at by name, and nothing be listed.
-MODES = (0o444, 0o644, 0o000, 0o311)
+MODES = (
+    0o444,
+    pytest.param(0o644, marks=pytest.mark.slow),
+    pytest.param(0o000, marks=pytest.mark.slow),
+    0o311,
+)
 CLOSE = "for path in args[1:]: os.chmod(path, int(args[0], 8))"
 OPEN = """
 for path in args[1:]:
@@ -386,7 +391,7 @@ def test_blocks_dropping_what_limits_a_project(scene: Scene, how: str) -> None:
     assert token in scene.plainly(inner / "key").out
 
 
-@pytest.mark.parametrize("mode", [0o000, 0o111, 0o311, 0o444, 0o555])
+@pytest.mark.parametrize("mode", [*MODES, 0o111, 0o555], ids=oct)
 @pytest.mark.parametrize("which", ["evil", "skills", ".claude", "."])
 def test_a_skill_is_moved_away_whatever_rights_the_script_took(scene: Scene, which: str, mode: int) -> None:
     """Neither a closed folder nor one without the right to write keeps a skill where a later run would find it."""
@@ -431,7 +436,7 @@ def test_a_lock_is_moved_away_from_a_folder_that_was_closed(scene: Scene, mode: 
     assert (scene.workspace / "lib/skillrun.lock").exists()
 
 
-@pytest.mark.parametrize("part", ["HEAD", "objects", "refs", "HEAD objects refs", "objects refs"])
+@pytest.mark.parametrize("part", ["HEAD", "objects", "HEAD objects refs"])
 @pytest.mark.parametrize("name", ["config", "hooks/post-update"])
 def test_blocks_changing_a_bare_repository_that_was_disguised(scene: Scene, part: str, name: str) -> None:
     """A repository does not lose its protection when a script takes away what it is known by (law 8)."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from attack import SUITE_IS_ROOT, USER_ID
 
 from skillrun.errors import ConfigError
 from skillrun.permissions.project import project_root
@@ -18,32 +17,21 @@ from skillrun.sandbox.search import Search, search, standing_above
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-ORDINARY = 12345  # a user id
 NOBODY = Surroundings(None, {})
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    """Give a repository of an ordinary user's, whom this process is until the test ends, with a closed folder `hidden`."""
-    with tempfile.TemporaryDirectory() as top:
-        Path(top).chmod(0o755)
-        made = Path(top, "folder")
-        made.mkdir()
-        root = os.geteuid() == 0
-        if root:
-            os.chown(made, ORDINARY, ORDINARY)
-            os.seteuid(ORDINARY)
-        (made / ".git").mkdir()
-        (made / "hidden/hooks").mkdir(parents=True)
-        (made / "hidden").chmod(0o444)
-        try:
-            yield made
-        finally:
-            if root:
-                os.seteuid(0)
-            (made / "hidden").chmod(0o755)
-            made.chmod(0o755)
+def folder(folder: Path) -> Iterator[Path]:
+    """Give a repository with a closed folder `hidden` that holds another one."""
+    (folder / ".git").mkdir()
+    (folder / "hidden/hooks").mkdir(parents=True)
+    (folder / "hidden").chmod(0o444)
+    yield folder
+    if SUITE_IS_ROOT:
+        os.seteuid(0)
+    (folder / "hidden").chmod(0o755)
 
 
 def named(folder: Path, config: str) -> list[Path]:
@@ -83,8 +71,8 @@ def test_settings_that_another_user_keeps_to_itself_are_none(folder: Path, name:
     (folder / ".git" / name).write_text("x")
     (folder / ".git" / name).chmod(0o600)
     os.seteuid(0)
-    os.chown(folder / ".git" / name, ORDINARY + 1, ORDINARY + 1)
-    os.seteuid(ORDINARY)
+    os.chown(folder / ".git" / name, USER_ID + 1, USER_ID + 1)
+    os.seteuid(USER_ID)
     assert obeyed([folder], Search(repositories=(folder / ".git",)), NOBODY).complete
 
 
@@ -131,7 +119,7 @@ def test_the_folder_is_told_that_hides_where_a_name_leads(folder: Path) -> None:
 def test_a_folder_of_another_user_hides_nothing_of_ours(folder: Path) -> None:
     """What is denied in it is denied as it is spelled."""
     os.seteuid(0)
-    os.chown(folder / "hidden", ORDINARY + 1, ORDINARY + 1)
+    os.chown(folder / "hidden", USER_ID + 1, USER_ID + 1)
     (folder / "hidden").chmod(0o700)
-    os.seteuid(ORDINARY)
+    os.seteuid(USER_ID)
     assert Resolver().shut(f"{folder}/hidden/key") is None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import resource
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from attack import USER_ID
 
 from skillrun.check.held import _lock_of
 from skillrun.confine.landlock import ChangedError
@@ -17,11 +16,6 @@ from skillrun.errors import ConfigError
 from skillrun.sandbox.git_obeys import Surroundings, obeyed
 from skillrun.sandbox.search import Search, search
 from skillrun.sandbox.walk import ClosedError, Walker, is_folder, is_ours, link_nodes, may_be
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-ORDINARY = 12345  # a user id
 
 
 def test_a_deep_folder_is_reached(tmp_path: Path) -> None:
@@ -90,25 +84,6 @@ def test_as_many_links_are_followed_as_the_kernel_follows(tmp_path: Path, links:
         assert (len(nodes), end) == (links, tmp_path / "end")
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Give a folder of an ordinary user's, whom this process is until the test ends."""
-    with tempfile.TemporaryDirectory() as top:
-        Path(top).chmod(0o755)
-        made = Path(top, "folder")
-        made.mkdir()
-        root = os.geteuid() == 0
-        if root:
-            os.chown(made, ORDINARY, ORDINARY)
-            os.seteuid(ORDINARY)
-        try:
-            yield made
-        finally:
-            if root:
-                os.seteuid(0)
-            made.chmod(0o755)
-
-
 def test_what_lies_in_a_closed_folder_is_not_absent(folder: Path) -> None:
     """Without the right to search a folder nothing can be said of what is in it; it is ours to open again, or not."""
     (folder / "file").write_text("x")
@@ -130,8 +105,8 @@ def test_a_closed_folder_of_another_user_is_not_ours(folder: Path) -> None:
     """What no script of our user can have closed is told apart."""
     os.seteuid(0)
     folder.chmod(0o700)
-    os.chown(folder, ORDINARY + 1, ORDINARY + 1)
-    os.seteuid(ORDINARY)
+    os.chown(folder, USER_ID + 1, USER_ID + 1)
+    os.seteuid(USER_ID)
     with Walker() as walker, pytest.raises(ClosedError) as closed:
         walker.look(folder / "file")
     assert (closed.value.folder, closed.value.ours) == (folder, False)
@@ -173,9 +148,9 @@ def test_links_behind_a_closed_folder_are_not_told(folder: Path) -> None:
 def test_links_behind_somebody_elses_closed_folder_are_none(folder: Path) -> None:
     """What no script can have closed is as it is spelled: it is of no use to a script either."""
     os.seteuid(0)
-    os.chown(folder, ORDINARY + 1, ORDINARY + 1)
+    os.chown(folder, USER_ID + 1, USER_ID + 1)
     folder.chmod(0o700)
-    os.seteuid(ORDINARY)
+    os.seteuid(USER_ID)
     assert link_nodes(folder / "link/file") == ([], folder / "link/file")
 
 
