@@ -97,7 +97,7 @@ class Launcher:
                 by, found = self._pair, self._found()
             probe = try_level2(self, found)
             with self._lock:
-                if self._pair is by:
+                if by is not None and self._pair is by and by.serves():
                     self._probe = probe
                     break
         return probe

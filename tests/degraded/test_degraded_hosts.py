@@ -122,8 +122,14 @@ def test_without_landlock_or_seccomp_nothing_starts(mode: str, words: str, tmp_p
     assert answer["out"] == ""
 
 
-def test_a_try_in_which_nothing_started_in_time_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Level 2 is not claimed when the time of the try was over before its world was built."""
+@pytest.mark.parametrize(
+    ("reason", "failure"),
+    [("timed_out", "nothing had started within 20 s"), ("cancelled", "the launcher died of it")],
+)
+def test_a_try_in_which_nothing_started_in_time_proves_nothing(
+    reason: str, failure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Level 2 is not claimed when the try was over before its world was built."""
     from skillrun.launch import probing
     from skillrun.launch.capture import Keep
     from skillrun.launch.drive import Drive, Outcome
@@ -131,10 +137,10 @@ def test_a_try_in_which_nothing_started_in_time_proves_nothing(monkeypatch: pyte
     from skillrun.sandbox.backend import Probe
 
     nothing = Keep(0).captured()
-    late = Outcome({"event": "ended", "reason": "timed_out", "status": 9}, nothing, nothing, 20.0)
+    late = Outcome({"event": "ended", "reason": reason, "status": 9}, nothing, nothing, 20.0)
     monkeypatch.setattr(Drive, "running", lambda _: contextlib.nullcontext(late))
     probe = Probe(platform="linux", machine=os.uname().machine, landlock=6, seccomp=True)
 
     tried = probing.try_level2(Launcher(temporary=Path("/nowhere")), probe)
 
-    assert (tried.level2, tried.level2_failure) == (False, "nothing had started within 20 s")
+    assert (tried.level2, tried.level2_failure) == (False, failure)

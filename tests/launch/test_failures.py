@@ -13,19 +13,24 @@ import subprocess
 import sys
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from arena import MODES, Background, Faults, Holdings, launcher_pid, marked, scratches
+from arena import MODES, Background, Faults, Holdings, eventually, launcher_pid, marked, scratches
 
 import skillrun.launch.pair
+import skillrun.launch.probing
 from skillrun import Host, SkillrunError, Termination
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from arena import Arena
+
+    from skillrun.launch.launcher import Launcher
+    from skillrun.sandbox.backend import Probe
 
 FINE = "print('fine')\n"
 
@@ -384,4 +389,28 @@ def test_the_end_of_the_launcher_with_no_descriptor_left(
         monkeypatch.setattr(os, "pidfd_open", Failing(os.pidfd_open, errno.EMFILE, {1}))
         runner.close()
         monkeypatch.undo()
+    arena.assert_clean()
+
+
+def test_a_try_of_level_2_that_lost_its_launcher_says_nothing_about_this_host(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever kills the warden in the middle of it has no later run refused: it is tried again, by another one."""
+    real, tried = skillrun.launch.probing.try_level2, []
+
+    def dying(launcher: Launcher, probe: Probe) -> Probe:
+        tried.append(probe)
+        if len(tried) > 1:
+            return real(launcher, probe)
+        warden = launcher._pair.warden  # type: ignore[union-attr]
+        warden.kill()
+        assert eventually(lambda: warden.poll() is not None)
+        return replace(probe, level2_failure="the launcher died of it")
+
+    with arena.runner("confined") as runner:
+        known = runner.launcher.probe()
+    monkeypatch.setattr(skillrun.launch.probing, "try_level2", dying)
+    with arena.runner("confined") as runner:
+        assert runner.launcher.probe() == known
+    assert len(tried) == 2
     arena.assert_clean()
