@@ -8,9 +8,9 @@ from skillrun.check.lock import FILE_NAME, differences, read_lock
 from skillrun.check.project import placed
 from skillrun.check.subject import Subject
 from skillrun.errors import SkillError
+from skillrun.permissions.closed import may_be
 from skillrun.permissions.project import repository_root
 from skillrun.problem import At, Severity, error
-from skillrun.sandbox.walk import may_be
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -123,7 +123,7 @@ def named_skill(text: str, runner: Runner) -> Skill | Path | str:
         if wrong.problem.rule != "skill-unknown":
             raise
         return folder
-    if os.path.lexists(folder / "SKILL.md") and skill.path != folder.resolve():
+    if os.path.exists(folder / "SKILL.md") and skill.path != folder.resolve():  # noqa: PTH110 - Path.exists raises for EACCES
         message = f"`{text}` is a skill in `{skill.found}` and also a folder here"
         raise UsageError(
             error("skill-which", message, help=f"write `./{text}` for the folder, or the path of the other")

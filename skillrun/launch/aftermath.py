@@ -10,16 +10,16 @@ import json
 import stat
 from typing import TYPE_CHECKING, Any, Final
 
-from skillrun.confine.trees import permit
 from skillrun.errors import SkillError
-from skillrun.launch.quarantine import move_away
+from skillrun.launch.quarantine import move_away, regain
 from skillrun.launch.repository import commands
 from skillrun.permissions.capabilities import below
+from skillrun.permissions.closed import ClosedError
 from skillrun.problem import At, Problem, error, warning
 from skillrun.sandbox.complete import first_parts, protected_names, quarantined
 from skillrun.sandbox.policy import Kept
 from skillrun.sandbox.search import search
-from skillrun.sandbox.walk import ClosedError, Walker
+from skillrun.sandbox.walk import Walker
 from skillrun.skills.digest import identity
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _replaced(policy: Policy, landscape: Landscape, walker: Walker) -> Iterator[
         try:
             now = walker.look(kept.path)
         except ClosedError as closed:
-            message = f"{closed}; `{kept.path}` must not be changed, and whether it was can't be told"
+            message = f"`{closed.folder}` hides whether `{kept.path}`, which must not be changed, was replaced during the run"
         else:
             if now is not None and (now.st_dev, now.st_ino) == (spot.device, spot.inode):
                 continue
@@ -178,9 +178,7 @@ def _opened(folder: Path) -> Problem:
     what = "its owner's rights were given back"
     try:
         with Walker() as walker:
-            above = walker.folder(str(folder.parent))
-            if above is not None:
-                permit(folder.name, above)
+            regain(folder, walker)
     except (ClosedError, OSError) as wrong:
         what = f"what is in it can't be told ({wrong})"
     message = f"`{folder}` could not be looked into any more after the run; {what}"

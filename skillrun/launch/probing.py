@@ -51,9 +51,8 @@ def try_level2(launcher: Launcher, probe: Probe) -> Probe:
     plan = LaunchPlan("linux", level2.LEVEL, UNCONFINED, wire, level2.base(probe, network=False))
     with Drive(launcher, plan, b"", Keep(0), Keep(0)).running() as outcome:
         ended = outcome.ended
-    if (
-        ended is None or ended.get("reason") == "cancelled"
-    ):  # by nobody of ours: it ends its runs when it ends
+    # Nobody cancels it; a launcher ends its runs so when it ends itself.
+    if ended is None or ended.get("reason") == "cancelled":
         return replace(probe, level2_failure="the launcher died of it")
     if ended["event"] == "failed" and ended["stage"] != "exec":
         return replace(probe, level2_failure=f"stage `{ended['stage']}`: {ended['message']}")

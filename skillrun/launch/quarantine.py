@@ -7,7 +7,8 @@ import os
 from typing import TYPE_CHECKING
 
 from skillrun.confine.trees import permit
-from skillrun.sandbox.walk import ClosedError, Walker
+from skillrun.permissions.closed import ClosedError
+from skillrun.sandbox.walk import Walker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,11 @@ def move_away(path: Path, quarantine: Path | None) -> Path | None:
             try:
                 moved = _rename(folder, path, target)
             except PermissionError:
-                _permit(path, walker)
+                # The script may have taken the rights for that. A folder that comes to lie in another one is written
+                # itself (rename(2), EACCES); a file is not.
+                regain(path.parent, walker)
+                with contextlib.suppress(NotADirectoryError):
+                    regain(path, walker)
                 moved = _rename(folder, path, target)
     if target is not None and (moved is None or moved.parent != target):
         with contextlib.suppress(OSError):
@@ -41,16 +46,11 @@ def move_away(path: Path, quarantine: Path | None) -> Path | None:
     return moved
 
 
-def _permit(path: Path, walker: Walker) -> None:
-    """Give what is to be moved, and its folder, the rights for that: the script may have taken them.
-
-    A folder that comes to lie in another one is written itself (rename(2), EACCES).
-    """
-    for one in (path.parent, path):
-        above = walker.folder(str(one.parent))
-        if above is not None:
-            with contextlib.suppress(NotADirectoryError):  # a file needs none
-                permit(one.name or ".", above)
+def regain(folder: Path, walker: Walker) -> None:
+    """Give the owner of a folder its rights back, which a run may have taken. Raises ClosedError or OSError."""
+    above = walker.folder(str(folder.parent))
+    if above is not None:
+        permit(folder.name or ".", above)
 
 
 def _rename(folder: int, path: Path, target: Path | None) -> Path:

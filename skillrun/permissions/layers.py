@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from skillrun.errors import ConfigError
 from skillrun.permissions.bounds import absolute
+from skillrun.permissions.closed import may_be
 from skillrun.permissions.config import (
     Config,
     Role,
@@ -214,14 +215,8 @@ def _named(ceiling: Path | str | None, workspace: Path) -> Config | None:
 
 def _if_there(path: Path | None, role: Role) -> Config | None:
     # Only a name that is not there means "nothing was said"; one that can't be looked at is an error when it is opened.
-    if path is None:
+    if path is None or not may_be(str(path)):
         return None
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:
-        pass
     config = read_config(path, role)
     enabled = config.sandbox.enabled if config.sandbox else None
     if role is Role.MACHINE and enabled is not None and not enabled.value:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from skillrun.permissions.capabilities import inside
+from skillrun.permissions.closed import is_ours
 
 _MOST_LINKS = 40  # the kernel's own bound (path_resolution(7))
 
@@ -197,7 +198,7 @@ class Resolver:
             return _Node(name, None)
         except (OSError, ValueError) as failure:
             reason = getattr(failure, "strerror", None) or failure
-            shut = isinstance(failure, PermissionError) and self._ours(parent or "/")
+            shut = isinstance(failure, PermissionError) and is_ours(parent or "/", self.disk.lstat)
             return _Node(name, None, fault=f"it cannot be looked up: {reason}", shut=shut)
         return _Node(self._true_name(parent, name, seen), seen.st_mode, target)
 
@@ -215,13 +216,6 @@ class Resolver:
             return name
         # Two hard links can be called `A` and `a` where case does count: then both are listed, and each keeps its name.
         return name if name in names else next((n for n in names if fold(n) == fold(name)), name)
-
-    def _ours(self, path: str) -> bool:
-        """Whether a folder is our user's."""
-        try:
-            return self.disk.lstat(path).st_uid == os.geteuid()
-        except (OSError, ValueError):
-            return False
 
     def _is(self, seen: os.stat_result, path: str) -> bool:
         """Whether what was seen lies at a path too."""

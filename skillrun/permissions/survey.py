@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillrun.errors import ConfigError
 from skillrun.permissions.bounds import absolute
 from skillrun.permissions.capabilities import inside
+from skillrun.permissions.closed import ClosedError, may_be
 from skillrun.permissions.grant import Denied
 from skillrun.permissions.resolve import fold
 from skillrun.permissions.spelled import Relative
-from skillrun.problem import At, error
+from skillrun.problem import At
 from skillrun.resources import table
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def survey(ground: Ground, deny: Sequence[Spelled], resolver: Resolver, place: P
     """Return every denied path, by its text, whether it exists or not; of secrets those that touch a granted path.
 
     A denied path that is a link is denied as a node and as what it leads to: the name may not be
-    replaced, and the content may not be reached by its own name. ConfigError where a closed folder of ours hides whether
-    it is one.
+    replaced, and the content may not be reached by its own name. ClosedError where a folder of ours hides whether it
+    is one.
     """
     found: dict[str, Denied] = {}
     for denied in _entries(ground, deny, resolver, place):
@@ -108,7 +108,7 @@ def _secrets(ground: Ground, resolver: Resolver, place: Place) -> Iterator[tuple
     for root in dict.fromkeys((*roots, *inner)):
         there = resolver.follow(str(root)).exists
         for first, names in _below(root):
-            if not (there and _may_be(first, resolver)):
+            if not (there and may_be(first, resolver.disk.lstat)):
                 yield from names  # what is not there is no link, so its text is its physical path
                 continue
             for text, denied in names:
@@ -116,17 +116,6 @@ def _secrets(ground: Ground, resolver: Resolver, place: Place) -> Iterator[tuple
                     yield str(path), Denied(path, why, SECRETS_AT)
     for path, reason in _on_the_way(ground, _secret_words(), resolver):
         yield str(path), Denied(path, reason, SECRETS_AT)
-
-
-def _may_be(path: str, resolver: Resolver) -> bool:
-    """Tell whether anything lies at a path, or may do so where it can't be told."""
-    try:
-        resolver.disk.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _on_the_way(ground: Ground, names: _Names, resolver: Resolver) -> Iterator[tuple[Path, str]]:
@@ -154,8 +143,7 @@ def _equal(parts: _Parts, words: _Parts, parent: _Parts, resolver: Resolver) -> 
 def _both(text: str, reason: str, resolver: Resolver) -> Iterable[tuple[Path, str]]:
     shut = resolver.shut(text)
     if shut is not None:
-        message = f"`{shut}` can't be looked into, so what `{text}` leads to can't be denied: {reason}"
-        raise ConfigError(error("path-closed", message, help=f"`chmod u+x {shut}`"))
+        raise ClosedError(shut, ours=True, lost=f"what `{text}` leads to can't be denied: {reason}")
     node, target = resolver.leaf(text)
     return ((node, reason),) if target is None else ((node, reason), (target, f"{reason}, which leads here"))
 

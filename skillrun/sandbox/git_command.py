@@ -12,7 +12,8 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from skillrun.sandbox.walk import is_folder, may_be
+from skillrun.permissions.closed import may_be
+from skillrun.sandbox.walk import is_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

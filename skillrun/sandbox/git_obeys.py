@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Final
 from skillrun import resources
 from skillrun.errors import ConfigError
 from skillrun.permissions.capabilities import below
+from skillrun.permissions.closed import ClosedError, is_ours, may_be
 from skillrun.problem import error
 from skillrun.sandbox.complete import control_names
 from skillrun.sandbox.git_command import LONGEST, paths_in
 from skillrun.sandbox.git_config import read, settings
 from skillrun.sandbox.search import BARE
-from skillrun.sandbox.walk import ClosedError, is_folder, is_ours, link_nodes, may_be
+from skillrun.sandbox.walk import is_folder, link_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -88,19 +89,16 @@ def obeyed(writes: Collection[Path], found: Search, surroundings: Surroundings) 
     if not writes:
         return Obeyed()
     if found.shut:
-        message = f"`{found.shut[0]}` can't be looked into: what in it names, or leads to, something that the script may write"
-        advice = f"`chmod u+rx {found.shut[0]}`, or grant folders beside it"
-        raise ConfigError(error("path-closed", f"{message}, can't be told", help=advice))
+        raise ClosedError(
+            found.shut[0], ours=True, lost="what in it names or leads to may be what the script can write"
+        )
     reading = _Reading(surroundings)
     named: dict[Path, str] = {}
     elsewhere = _Repository(Path("/"), tuple(writes))
-    try:
-        for repository in (elsewhere, *_repositories(writes, found)):
-            for path, reason in (*_control(repository), *reading.named(repository)):
-                if any(_matters(path, root) for root in writes):
-                    named.setdefault(path, reason)
-    except ClosedError as closed:
-        raise _closed(closed.folder) from None
+    for repository in (elsewhere, *_repositories(writes, found)):
+        for path, reason in (*_control(repository), *reading.named(repository)):
+            if any(_matters(path, root) for root in writes):
+                named.setdefault(path, reason)
     if reading.shut is not None:
         raise _closed(reading.shut)
     return Obeyed(tuple(named.items()), reading.complete)

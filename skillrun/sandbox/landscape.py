@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from skillrun.errors import ConfigError
 from skillrun.permissions.capabilities import below
+from skillrun.permissions.closed import ClosedError
 from skillrun.problem import error
 from skillrun.sandbox.policy import Access, Kept
-from skillrun.sandbox.walk import ClosedError, Walker, link_nodes
+from skillrun.sandbox.walk import Walker, link_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -131,15 +132,9 @@ def _check_open(looked: Mapping[Path, os.stat_result | ClosedError | None]) -> N
     It may be a link to anything that is granted, also where the folder that hides it is covered as a whole. Where that is not
     ours, no script has closed it, and none can open it.
     """
-    for path, found in looked.items():
+    for found in looked.values():
         if isinstance(found, ClosedError) and found.ours:
-            raise _refusal(found, path)
-
-
-def _refusal(closed: ClosedError, path: Path) -> ConfigError:
-    """Say why a path that can't be looked at can't be kept from the script."""
-    message = f"{closed}, and `{path}` must be kept from the script"
-    return ConfigError(error("path-closed", message, help=f"`chmod u+x {closed.folder}`"))
+            raise found
 
 
 def _with_links(
@@ -158,9 +153,9 @@ def _with_links(
         if isinstance(found, ClosedError):
             continue
         direct = found is not None and not stat.S_ISLNK(found.st_mode)
-        if direct or (found is None and _first_link(entry.path, walker) is None):
+        if direct or (found is None and walker.first_link(entry.path) is None):
             continue
-        nodes, real = _nodes(entry.path)
+        nodes, real = link_nodes(entry.path)
         for node in nodes:
             if node != entry.path and any(below(node, root) for root in roots):
                 yield Kept(node, entry.reason, readable=entry.readable)
@@ -168,25 +163,9 @@ def _with_links(
             yield Kept(real, entry.reason, readable=entry.readable)
 
 
-def _first_link(path: Path, walker: Walker) -> Path | None:
-    """Return the first link on the way to a path that is kept, as `_nodes` does."""
-    try:
-        return walker.first_link(path)
-    except ClosedError as closed:
-        raise _refusal(closed, path) from None
-
-
-def _nodes(path: Path) -> tuple[list[Path], Path | None]:
-    """Follow the links of a path that is kept; another run may have closed a folder a moment ago."""
-    try:
-        return link_nodes(path)
-    except ClosedError as closed:
-        raise _refusal(closed, path) from None
-
-
 def _end(node: Path, walker: Walker) -> tuple[Path, Spot] | None:
     """Give where a link ends, and what lies there; None where that is nothing, or nowhere."""
-    real = _nodes(node)[1]
+    real = link_nodes(node)[1]
     if real is None:
         return None
     found = _look(real, walker)

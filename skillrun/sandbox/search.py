@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from skillrun import resources
-from skillrun.sandbox.walk import is_ours, may_be
+from skillrun.permissions.closed import is_ours, may_be
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

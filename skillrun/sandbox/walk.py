@@ -12,6 +12,8 @@ import os
 import stat
 from pathlib import Path
 
+from skillrun.permissions.closed import ClosedError, is_ours
+
 _SEARCHED = getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY))
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | _SEARCHED
 _MOST_FOLDERS = 100
@@ -19,17 +21,6 @@ _MOST_LINKS = 40  # as in Linux (MAXSYMLINKS)
 _NO_MORE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 # Nothing of that name can be there, or it is behind a link (open(2)).
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
-
-
-class ClosedError(Exception):
-    """What lies at a path can't be told, as a folder on the way can't be looked into.
-
-    `ours` says that the folder is our user's: a script with the right to write may have closed it, and may open it again.
-    """
-
-    def __init__(self, folder: Path, reason: str, *, ours: bool) -> None:
-        super().__init__(f"`{folder}` can't be looked into: {reason}")
-        self.folder, self.ours = folder, ours
 
 
 class Walker:
@@ -83,7 +74,7 @@ class Walker:
         except OSError as problem:
             if problem.errno in _NO_MORE:
                 raise
-            return None if problem.errno in _ABSENT else _closed(parent, above, problem)
+            return None if problem.errno in _ABSENT else _closed(parent, above)
 
     def _keep(self, path: str, found: int | ClosedError | None) -> None:
         """Keep a folder as the latest, and let the oldest go."""
@@ -113,7 +104,7 @@ class Walker:
         except OSError as problem:
             if problem.errno in _ABSENT:
                 return None
-            raise _closed(parent, above, problem) from None
+            raise _closed(parent, above) from None
 
     def first_link(self, path: Path) -> Path | None:
         """Return the first part on the way to a path that is a link; None when there is none, or nothing at all."""
@@ -126,40 +117,18 @@ class Walker:
         return Path(place) if found is not None and stat.S_ISLNK(found.st_mode) else None
 
 
-def _closed(folder: int, path: str, problem: OSError) -> ClosedError:
+def _closed(folder: int, path: str) -> ClosedError:
     """Say that a folder, which is open, can't be looked into."""
-    ours = os.fstat(folder).st_uid == os.geteuid()
-    return ClosedError(Path(path or "/"), problem.strerror or str(problem), ours=ours)
-
-
-def may_be(path: str) -> bool:
-    """Tell whether anything lies at a path, or may do so where that can't be told."""
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def is_ours(path: str) -> bool:
-    """Tell whether what lies at a path, or a folder that hides it, is our user's: a script may have closed it."""
-    try:
-        return os.lstat(path).st_uid == os.geteuid()
-    except PermissionError:
-        return is_ours(os.path.dirname(path))  # noqa: PTH120 - text throughout
-    except OSError:
-        return False
+    return ClosedError(Path(path or "/"), ours=os.fstat(folder).st_uid == os.geteuid())
 
 
 def is_folder(path: str) -> bool:
     """Tell whether a path leads to a folder. Raises ClosedError where one of ours hides that."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - text throughout
-    except PermissionError as problem:
+    except PermissionError:
         if is_ours(path):
-            raise ClosedError(Path(path), problem.strerror or "", ours=True) from None
+            raise ClosedError(Path(path).parent, ours=True) from None
         return False
     except (OSError, ValueError):
         return False
@@ -182,9 +151,9 @@ def link_nodes(path: Path) -> tuple[list[Path], Path | None]:
         here = os.path.join(at, part)  # noqa: PTH118
         try:
             target = os.readlink(here)  # noqa: PTH115 - text, as it is in the link
-        except PermissionError as problem:
+        except PermissionError:
             if is_ours(at):
-                raise ClosedError(Path(at), problem.strerror or "", ours=True) from None
+                raise ClosedError(Path(at), ours=True) from None
             at = here
             continue
         except OSError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import resource
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from skillrun.check.held import _lock_of
 from skillrun.confine.landlock import ChangedError
 from skillrun.confine.world import World, check_covers
 from skillrun.errors import ConfigError
+from skillrun.permissions.closed import ClosedError, is_ours, may_be
 from skillrun.sandbox.git_obeys import Surroundings, obeyed
 from skillrun.sandbox.search import Search, search
-from skillrun.sandbox.walk import ClosedError, Walker, is_folder, is_ours, link_nodes, may_be
+from skillrun.sandbox.walk import Walker, is_folder, link_nodes
 
 
 def test_a_deep_folder_is_reached(tmp_path: Path) -> None:
@@ -220,3 +222,11 @@ def test_a_lock_in_a_closed_folder_is_not_passed_over(folder: Path) -> None:
     found = _lock_of(folder / "inner/skill")
     (folder / "inner").chmod(0o755)
     assert found == folder / "inner/skill/skillrun.lock"
+
+
+def test_a_closed_folder_is_told_by_a_worker_as_by_the_runner() -> None:
+    """Many runs are made in other processes too: what stopped one comes back as what a caller knows."""
+    closed = ClosedError(Path("/a/b"), ours=True)
+    told = pickle.loads(pickle.dumps(closed))
+    assert (type(told), told.problems) == (ConfigError, closed.problems)
+    assert told.problem.rule == "path-closed"
